@@ -1,8 +1,8 @@
-# weft_embed(target name files...) puts text files into a target as
+# weft_embed(target name files...) embeds text files into a target as
 #
 #   std::span<const weft::EmbeddedFile> weft::name();      // see weft/base/embedded.h
 #
-# in the order given. The source is written at build time, again whenever a file changes.
+# in the given order. The build generates the source and updates it when a file changes.
 
 function(weft_embed target name)
   set(files "")
@@ -11,7 +11,7 @@ function(weft_embed target name)
     list(APPEND files "${file}")
   endforeach()
 
-  # The list is a file of its own, so that taking a file away also counts as a change.
+  # The list is a separate file, so that removing a file also triggers an update.
   set(list "${CMAKE_CURRENT_BINARY_DIR}/${name}.list")
   set(source "${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp")
   file(CONFIGURE OUTPUT "${list}" CONTENT "@files@" @ONLY)
@@ -22,6 +22,6 @@ function(weft_embed target name)
     DEPENDS "${list}" ${files} "${CMAKE_SOURCE_DIR}/cmake/WriteEmbedded.cmake"
     COMMENT "Embedding ${name}"
     VERBATIM)
-  set_source_files_properties("${source}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)  # so that a changed text compiles alone
+  set_source_files_properties("${source}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)  # so that a changed text recompiles alone
   target_sources(${target} PRIVATE "${source}")
 endfunction()

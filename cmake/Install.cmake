@@ -1,17 +1,19 @@
-# The shared library with the C functions, and what `make install` puts where:
+# The shared library with the C API, and the files of `make install`:
 #
 #   bin/weft                                the program
 #   lib/libweft.so.0, include/weft/*.h      the library (docs/c_api.md)
-#   lib/pkgconfig/weft.pc, lib/cmake/weft/  how others find it: pkg-config, find_package(weft)
+#   lib/pkgconfig/weft.pc, lib/cmake/weft/  for pkg-config and find_package(weft)
 #   lib/weft/weft_mpi_*.so                  MPI plugins, where program and library look for them
 #
-# Models, clusters, rules and algorithms are in the program and the library. Everything may be moved as a whole: no path is written down.
+# Models, clusters, rules and algorithms are embedded in the program and the library. The
+# installation is relocatable: it contains no absolute paths.
 
 include(CMakePackageConfigHelpers)
 
 set(public_headers "${CMAKE_SOURCE_DIR}/src/weft/app/session/weft.h" "${CMAKE_SOURCE_DIR}/src/weft/communication/comm/weft_comm.h")
 
-# The layers as they are, linked once more. They are archives, of which a linker takes what is asked for: one function of either header.
+# Links the layers' archives into the library. A linker takes from archives only what is referenced,
+# so one function of each header is named as undefined.
 file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/library.cpp" CONTENT "// libweft.so has no source of its own: see cmake/Install.cmake.\n")
 add_library(weft_library SHARED "${CMAKE_BINARY_DIR}/library.cpp")
 add_library(weft::weft ALIAS weft_library)
@@ -27,12 +29,12 @@ set_target_properties(weft_library PROPERTIES
 target_link_libraries(weft_library PRIVATE weft::session)
 target_link_options(weft_library PRIVATE
   LINKER:--version-script=${exports} LINKER:--undefined=weft_session_open LINKER:--undefined=weft_connect)
-if(NOT WEFT_SANITIZE)  # whose runtime is the program's
+if(NOT WEFT_SANITIZE)  # the program provides the sanitizers' runtime
   target_link_options(weft_library PRIVATE LINKER:-z,defs)
 endif()
 target_include_directories(weft_library INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
-add_custom_target(installed DEPENDS weft weft_library)  # what there must be before `cmake --install`
+add_custom_target(installed DEPENDS weft weft_library)  # the prerequisites of `cmake --install`
 install(TARGETS weft RUNTIME)
 install(TARGETS weft_library EXPORT weft
   PUBLIC_HEADER DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weft")
@@ -43,7 +45,7 @@ foreach(flavour openmpi mpich)
   endif()
 endforeach()
 
-# pkg-config: paths from where the file lies.
+# pkg-config: paths relative to the .pc file.
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}" OUTPUT_VARIABLE lib_folder)
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_INCLUDEDIR BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}" OUTPUT_VARIABLE include_folder)
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" OUTPUT_VARIABLE prefix_from_pkgconfig)

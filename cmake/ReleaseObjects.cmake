@@ -1,5 +1,6 @@
-# weft_release_objects(VARIABLE SOURCE...) -- in VARIABLE the objects of these sources of weft_device as the release
-# has them: by g++ at -O3, without sanitizers, whatever compiles the rest of this build. Empty where there is no g++.
+# weft_release_objects(VARIABLE SOURCE...) -- sets VARIABLE to objects of these sources of
+# weft_device, compiled as in a release: by g++ at -O3 without sanitizers, whatever compiler this
+# build uses. Empty if g++ is not installed.
 find_program(WEFT_RELEASE_COMPILER g++)
 mark_as_advanced(WEFT_RELEASE_COMPILER)
 

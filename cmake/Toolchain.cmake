@@ -1,36 +1,38 @@
-# How every target is compiled: the language level, warnings, sanitizers, and the fast
-# tools (ccache, mold, precompiled headers) where the machine has them.
+# Compile options of all targets: language standard, warnings, sanitizers, and the tools that speed
+# up builds (ccache, mold, precompiled headers) if they are installed.
 
 add_library(weft_compile_options INTERFACE)
 add_library(weft::compile_options ALIAS weft_compile_options)
 target_compile_features(weft_compile_options INTERFACE cxx_std_20)
 target_compile_options(weft_compile_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # On aarch64 g++ notes, wherever a pair is returned, that its 10.1 release mended an ABI.
+  # On aarch64, g++ notes wherever a pair is returned that its ABI changed in release 10.1.
   target_compile_options(weft_compile_options INTERFACE -Wno-psabi)
-  # Files that compile together are included, and g++ takes every included file for a header. In a release, where most of a
-  # folder does, a local name hides that of another file: the tests' build shows who hides a name of their own.
+  # A unity build includes its source files, and g++ treats every included file as a header. In a
+  # release most files of a folder compile together, so local names may shadow names of other files.
+  # The test build reports real shadowing.
   if(WEFT_UNITY)
     target_compile_options(weft_compile_options INTERFACE -Wno-subobject-linkage $<$<CONFIG:Release>:-Wno-shadow>)
   endif()
-  # What only the optimizer suspects differs with every release of g++, and is wrong more often than not. A user who builds
-  # a release can do nothing about it; the tests' build shows it.
+  # Warnings of the optimizer differ between releases of g++ and are usually wrong. A user who
+  # builds a release cannot act on them; the test build shows them.
   target_compile_options(weft_compile_options INTERFACE "$<$<CONFIG:Release>:-Wno-array-bounds;-Wno-stringop-overflow;\
 -Wno-stringop-overread;-Wno-restrict;-Wno-free-nonheap-object;-Wno-maybe-uninitialized>")
-  # g++ 13 takes every function that is given a temporary and returns a reference for a danger.
+  # g++ 13 warns about every function that takes a temporary and returns a reference.
   if(CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
     target_compile_options(weft_compile_options INTERFACE -Wno-dangling-reference)
   endif()
-  # Looking for memory to use again, from 100 MB on, is a tenth of what a release takes to compile: from 1 GB on it is little.
+  # With the default heap limits, garbage collection takes a tenth of the compile time of a release;
+  # with these, little.
   target_compile_options(weft_compile_options INTERFACE
     "$<$<CONFIG:Release>:--param=ggc-min-heapsize=524288;--param=ggc-min-expand=100>")
 endif()
-# Reports of a failed check name files as the repository does, wherever it was built.
+# Failed checks report paths relative to the repository, wherever it was built.
 target_compile_options(weft_compile_options INTERFACE "-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=")
 if(WEFT_WARNINGS_AS_ERRORS)
   target_compile_options(weft_compile_options INTERFACE -Werror)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # What only the optimizer suspects differs with every release of g++: shown, but no error.
+    # Warnings of the optimizer differ between releases of g++: show them, but not as errors.
     target_compile_options(weft_compile_options INTERFACE
       -Wno-error=array-bounds -Wno-error=stringop-overflow -Wno-error=restrict -Wno-error=free-nonheap-object)
   endif()
@@ -40,9 +42,11 @@ if(WEFT_SANITIZE)
   target_compile_options(weft_compile_options INTERFACE
     -fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(weft_compile_options INTERFACE -fsanitize=${WEFT_SANITIZE})
-  # A target's own options come before these, where -fsanitize would undo them: what it goes without is a property.
+  # -fsanitize would override the options of a target, which come earlier, so targets disable checks
+  # by a property.
   if(WEFT_SANITIZE MATCHES "undefined")
-    # Line numbers are a tenth of the time that clang takes; g++ wants them as in what it precompiled.
+    # Line numbers cost clang a tenth of its time. g++ needs the same -g option as in its
+    # precompiled headers.
     if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
       target_compile_options(weft_compile_options INTERFACE "$<$<BOOL:$<TARGET_PROPERTY:WEFT_UNTRACED>>:-g0>")
     endif()
@@ -51,19 +55,20 @@ if(WEFT_SANITIZE)
       "$<$<BOOL:${unwatched}>:-fno-sanitize=$<JOIN:${unwatched},$<COMMA>>>")
   endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # The checks that sanitizers insert lead g++ to see uninitialized values where there are none.
+    # With the sanitizers' checks, g++ reports uninitialized values where there are none.
     target_compile_options(weft_compile_options INTERFACE -Wno-maybe-uninitialized)
   endif()
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-    # Its checks of 128-bit products call a function that libgcc does not have.
+    # Clang's overflow check of 128-bit products calls a function that libgcc lacks.
     target_link_options(weft_compile_options INTERFACE -rtlib=compiler-rt -unwindlib=libgcc)
   endif()
-  # Without -O1 the sanitized tests take minutes; with it the stack traces are still good. What only tests
-  # runs once: there it would cost more to compile than it saves.
+  # Without -O1 the sanitized tests take minutes, and stack traces are still usable with it. Test
+  # code runs only once, so there -O1 would cost more to compile than it saves.
   if(CMAKE_BUILD_TYPE STREQUAL "Debug")
     target_compile_options(weft_compile_options INTERFACE $<IF:$<BOOL:$<TARGET_PROPERTY:WEFT_UNOPTIMIZED>>,-O0,-O1>)
-    # Checks make functions large, and the time that clang takes for one grows faster than it does. Where little is
-    # inlined, and what is large still calls its checks, it takes half of the time. Kernels are inlined.
+    # Checks make functions large, and clang's compile time grows faster than their size. With less
+    # inlining, and with checks by calls in large functions, it takes half the time. Kernels keep
+    # full inlining.
     if(CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND WEFT_SANITIZE MATCHES "address")
       foreach(limit inline-threshold=25 asan-instrumentation-with-call-threshold=500)
         target_compile_options(weft_compile_options INTERFACE
@@ -77,8 +82,8 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 
 find_program(WEFT_CCACHE ccache)
 if(WEFT_CCACHE)
-  # Sloppiness, since ccache refuses sources that use a precompiled header otherwise; the folder, so that a second
-  # checkout finds what the first has compiled.
+  # ccache needs the sloppiness for sources with precompiled headers, and the base folder to share
+  # results between checkouts.
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros
     "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${WEFT_CCACHE}")
 endif()
@@ -88,9 +93,9 @@ if(WEFT_MOLD)
   target_link_options(weft_compile_options INTERFACE -fuse-ld=mold)
 endif()
 
-# Most of the time goes into reading headers and making functions of templates, over and over: with WEFT_UNITY the sources of
-# a target are compiled several at a time. In a release that is half of a folder, or all of it: nobody compiles it again
-# after each edit.
+# Most of the compile time goes into headers and template instantiations. With WEFT_UNITY, several
+# sources of a target are compiled at a time: up to 40 in a release, which is not recompiled after
+# each edit.
 function(weft_unity target)
   if(NOT WEFT_UNITY)
     return()
@@ -105,7 +110,8 @@ function(weft_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${size})
 endfunction()
 
-# What a release need not optimize for speed: no loop of it is long. Small functions are inlined, as that makes less to compile.
+# For targets without long loops, which a release need not optimize for speed. Small functions are
+# still inlined, since that leaves less code to compile.
 function(weft_calm target)
   target_compile_options(${target} PRIVATE "$<$<CONFIG:Release>:-O1>")
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -113,15 +119,16 @@ function(weft_calm target)
   endif()
 endfunction()
 
-# Headers that most sources of a layer read, read once: the standard ones, the plan graph where a layer works on plans,
-# JSON where it speaks it (its header takes longer to read than all others together). Layers whose compile options agree share
-# what the first of them precompiled; so they must link weft::compile_options and nothing odd.
-#   optimized in the tests' build     base <- cluster plan memory       ops <- spmd distribute program sim exec
-#   not                               chunks <- algorithm check compile one_sided transport comm
+# Precompiles the headers that most sources of a layer include: standard headers, the plan graph for
+# layers that work on plans, and JSON, whose header takes longer than all others together. Layers
+# with the same compile options share the precompiled header of the first, so they must link
+# weft::compile_options and no other options.
+#   optimized in the test build       base <- cluster plan memory       ops <- spmd distribute program sim exec
+#   not optimized                     chunks <- algorithm check compile one_sided transport comm
 #                                     language <- train rule equation cost search exchange run measure
 #                                     formats, explain, session
 function(weft_precompile target)
-  if(NOT WEFT_PRECOMPILE OR WEFT_UNITY)  # which reads them seldom as it is
+  if(NOT WEFT_PRECOMPILE OR WEFT_UNITY)  # a unity build includes headers rarely anyway
     return()
   endif()
   set(headers <algorithm> <functional> <map> <memory> <optional> <span> <string> <string_view>

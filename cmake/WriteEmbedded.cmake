@@ -1,9 +1,10 @@
 # Run by Embed.cmake: writes OUTPUT, a C++ source with the function NAME that returns the files
-# listed in LIST, their paths relative to ROOT.
+# listed in LIST, with their paths relative to ROOT.
 
 cmake_minimum_required(VERSION 3.25)
 
-# C++ compilers promise to take literals of 64 KiB; a file is cut at line ends into pieces well below.
+# C++ compilers must accept literals of 64 KiB; a file is split at line ends into much shorter
+# pieces.
 set(piece_bytes 8192)
 
 function(append_literal variable text)

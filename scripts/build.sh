@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# build.sh PRESET JOBS [TARGET...] -- configures a preset where that is due, and builds.
+# build.sh PRESET JOBS [TARGET...] -- configures a preset if necessary, and builds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=$1 jobs=$2
 shift 2
 
-# Ninja configures again by itself when a CMake file changes. Ours to see are the first time, a change of the presets,
-# packages that setup.sh installed since, and benchmarks, which look for their peers whenever somebody asks for them.
+# Ninja configures again by itself when a CMake file changes. This script handles the first build,
+# changed presets, packages that setup.sh has installed since, and benchmarks, which search for
+# their peers anew.
 ninja_file=build/$preset/build.ninja
 cache=build/$preset/CMakeCache.txt
 options=()
@@ -14,14 +15,15 @@ look_again=
 [[ " $*" != *" bench"* ]] || { look_again=yes options+=(-DWEFT_BUILD_BENCH=ON); }
 [[ ! build/.setup-stamp -nt $ninja_file ]] || look_again=yes
 if [[ -n $look_again && -e $cache ]]; then
-  # CMake remembers what it did not find, and would not look for it again.
+  # CMake caches failed searches and would not repeat them.
   mapfile -t -O "${#options[@]}" options < <(
     sed -n -e 's/^\([A-Za-z0-9_]*\):[A-Z]*=.*-NOTFOUND$/-U\1/p' -e 's/^\(__pkg_config_checked_[^:]*\):.*/-U\1/p' "$cache")
 fi
 if [[ ! -e $ninja_file || CMakePresets.json -nt $ninja_file || -n $look_again ]]; then
   log=$(mktemp)
   trap 'rm -f "$log"' EXIT
-  # With the sanitizers clang compiles in half the time of g++. Releases are g++'s, so both are tried.
+  # Clang compiles sanitized code in half the time of g++. Releases use g++, so both compilers are
+  # tested.
   if [[ $preset == dev && ! -e $ninja_file && -z ${CXX:-} ]] && scripts/has_libfuzzer.sh; then
     export CXX=clang++
   fi
@@ -32,5 +34,5 @@ if [[ ! -e $ninja_file || CMakePresets.json -nt $ninja_file || -n $look_again ]]
   touch "$ninja_file"
 fi
 
-# No target named: all that the preset builds by default.
+# Without a target, builds the preset's default targets.
 cmake --build --preset "$preset" --parallel "$jobs" ${1:+--target "$@"}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# fuzz.sh JOBS SECONDS -- fuzzes every reader for SECONDS each. What was learnt stays in
-# build/fuzz/corpus; an input that breaks something lands in build/fuzz/artifacts.
+# fuzz.sh JOBS SECONDS -- fuzzes every reader for SECONDS each. New inputs are kept in
+# build/fuzz/corpus, failing inputs in build/fuzz/artifacts.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jobs=$1 seconds=$2

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Succeeds where clang++ links a libFuzzer target with the sanitizers: where it is whole.
+# Succeeds if clang++ can link a libFuzzer target with the sanitizers.
 command -v clang++ >/dev/null || exit 1
 probe=$(mktemp -d)
 trap 'rm -rf "$probe"' EXIT

@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
-# hosts.sh -- several hosts on one machine: network namespaces joined by a network with delay and limited rate.
+# hosts.sh -- simulates several hosts on one machine: namespaces joined by a network with delay and
+# limited rate.
 #
-#   hosts.sh up N [--delay 1ms] [--rate 1gbit]    makes hosts 0 to N-1
-#   hosts.sh run HOST COMMAND...                  runs a command on one of them: a number, or its address
+#   hosts.sh up N [--delay 1ms] [--rate 1gbit]    creates hosts 0 to N-1
+#   hosts.sh run HOST COMMAND...                  runs a command on a host, given by number or address
 #   hosts.sh address HOST [4|6]                   10.77.0.<HOST+1> or fd00:77::<HOST+1>
-#   hosts.sh down                                 takes them away, with all that runs on them
+#   hosts.sh down                                 removes them and kills all processes on them
 #
-# Where the kernel has netem, hosts are joined by veth pairs and a bridge, delay and rate by tc. Where it has not,
-# a delay takes a small switch of our own (test/hosts/slow_switch.cpp) and taps; without a delay tc's tbf does.
-# Needs root. WEFT_HOSTS names one set of hosts (default: weft), so that several can be up.
+# If the kernel has netem, veth pairs and a bridge join the hosts, and tc sets delay and rate.
+# Without netem, a delay needs a small switch (test/hosts/slow_switch.cpp) and taps; without a
+# delay, tc's tbf is enough. Needs root. WEFT_HOSTS names a set of hosts (default: weft), so that
+# several can exist.
 set -euo pipefail
 
 prefix=${WEFT_HOSTS:-weft}
@@ -57,7 +59,7 @@ join_by_bridge() {
     port=port$h
     in_space "$(space "$h")" ip link add eth0 mtu $mtu type veth peer name "$port" mtu $mtu netns "$prefix-switch"
     in_space "$prefix-switch" ip link set "$port" master bridge up
-    # Out of a host: delay and rate. Into it: the rate alone, for when several send to one.
+    # From a host: delay and rate. To a host: the rate only, for several senders to one host.
     if [[ $netem == yes ]]; then
       in_space "$(space "$h")" tc qdisc add dev eth0 root netem delay "${delay}us" rate "${rate}mbit" limit 100000
     else
@@ -67,7 +69,7 @@ join_by_bridge() {
   done
 }
 
-# The switch as the build left it, or compiled here.
+# Prints the path of the switch: from a build if it is up to date, else compiled here.
 find_switch() {
   local here built
   here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -108,7 +110,7 @@ up() {
   done
   [[ -z $(spaces) ]] || die "hosts called $prefix are up already: hosts.sh down"
   mkdir -p "$state"
-  trap down EXIT  # nothing stays of what fails halfway
+  trap down EXIT  # clean up after a failure
   for ((h = 0; h < hosts; h++)); do
     ip netns add "$(space "$h")" || die "network namespaces cannot be made" 77
   done
@@ -132,7 +134,7 @@ address() {
   if [[ ${2:-4} == 6 ]]; then echo "fd00:77::$(printf %x $(($1 + 1)))"; else echo "10.77.0.$(($1 + 1))"; fi
 }
 
-# A host has its own name as well, by which programs tell hosts apart.
+# Each host also has its own hostname, by which programs distinguish hosts.
 run() {
   local host=$1
   shift
@@ -141,7 +143,7 @@ run() {
     "$(space "$host")" "$@"
 }
 
-# Ends what runs in the namespaces, so that they are really gone.
+# Kills all processes in the namespaces; otherwise the namespaces would stay.
 down() {
   local name pid
   for name in $(spaces); do

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# setup.sh PURPOSE... -- installs the packages that are missing for build, test, bench, format or lint.
+# setup.sh PURPOSE... -- installs the packages that are missing for build, test, bench, format or
+# lint.
 #
-# Debian 12, Ubuntu 24.04 and their kin: by apt, through sudo where not root. Elsewhere it says
-# what is needed. Quick when nothing is missing: it then only asks dpkg once.
+# Uses apt, with sudo if not root, on Debian 12, Ubuntu 24.04 and similar. Other systems get a list
+# of the requirements. If nothing is missing, it only runs dpkg-query once.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# The libFuzzer runtime goes by the version of clang that the release ships.
+# The package of the libFuzzer runtime is named after the distribution's version of clang.
 clang_version() {
   local ID= VERSION_ID=
   [[ -r /etc/os-release ]] && . /etc/os-release
@@ -18,7 +19,7 @@ clang_version() {
   esac
 }
 
-# purpose, must (needed) or may (better with it), package, general name, what it is for
+# purpose, must (required) or may (optional), package, common name, what it is for
 packages() {
   cat <<END
 build must g++                           g++ 12 or later         the C++20 compiler
@@ -64,7 +65,7 @@ END
 wanted=$(packages | awk -v purposes=" $* " 'index(purposes, " " $1 " ")')
 [[ -n $wanted ]] || exit 0
 
-# describe PACKAGE... -- "  libfmt-dev (fmt: writes text)", a line each.
+# describe PACKAGE... -- prints one line per package, such as "  libfmt-dev (fmt: writes text)".
 describe() {
   local package
   for package in "$@"; do
@@ -92,8 +93,8 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   exit 0  # CMake will name a library that is missing
 fi
 
-# missing NECESSITY -- the packages of that kind that are not installed.
-# A package named libclang-rt--dev, of a release we do not know, is left out.
+# missing NECESSITY -- the packages of that kind that are not installed. Leaves out
+# libclang-rt--dev, the name that results on an unknown release.
 missing() {
   local names
   names=$(awk -v necessity="$1" '$2 == necessity && $3 !~ /--/ { print $3 }' <<<"$wanted")
@@ -111,7 +112,7 @@ read -r -a must <<<"$(missing must)"
 read -r -a may <<<"$(missing may)"
 ((${#must[@]} + ${#may[@]} > 0)) || exit 0
 
-# What a release does not offer is asked for once, not on every make.
+# Packages that the release does not offer are tried once, not on every make.
 declined=build/.setup-declined
 if ((${#must[@]} == 0)) && [[ -e $declined && ! $0 -nt $declined ]]; then
   for package in "${may[@]}"; do
@@ -123,12 +124,12 @@ fi
 as_root=()
 if ((EUID != 0)); then
   as_root=(sudo)
-  # Without a terminal nobody can type a password: fail at once instead of waiting for it.
+  # Without a terminal, fail at once instead of waiting for a password.
   [[ -t 0 ]] || as_root=(sudo -n)
 fi
 
-# Another that installs, such as the upgrades of a machine that has just started, holds a lock: wait for it. apt by itself
-# waits for one of the locks only, and not in silence.
+# Another package manager, such as the automatic upgrades after a boot, may hold a lock: wait for
+# it. apt itself waits for only one of the locks, and prints messages meanwhile.
 wait_seconds=${SETUP_WAIT_SECONDS:-600}
 apt() {
   local out code held waited=0
@@ -155,7 +156,7 @@ if ((EUID != 0)) && ! command -v sudo >/dev/null; then
   echo "setup: not root and no sudo" >"$log"
 else
   apt update || true
-  # All at once is quick; one by one finds out which cannot be had.
+  # Installing all at once is faster; one by one shows which packages fail.
   if ! apt install "${must[@]}" "${may[@]}"; then
     for package in "${must[@]}" "${may[@]}"; do
       apt install "$package" || true
@@ -168,7 +169,7 @@ installed=$(list_installed)
 read -r -a must <<<"$(missing must)"
 read -r -a may <<<"$(missing may)"
 mkdir -p build
-# What was configured before looked for the new ones in vain: see build.sh.
+# Earlier CMake runs did not find the new packages: see build.sh.
 [[ $installed == "$before" ]] || touch build/.setup-stamp
 if ((${#may[@]} > 0)); then
   echo "setup: going on without:" >&2

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# test.sh JOBS -- builds and runs all tests; readers replay their corpora and mutations of them (`make fuzz` hunts
-# for new ones). Long tests run in full where WEFT_THOROUGH is set. The last line is `N passed, M failed`; fails when
-# a test does.
+# test.sh JOBS -- builds and runs all tests. Fuzz targets replay their corpora with mutations (`make
+# fuzz` searches for new inputs). Long tests run in full if WEFT_THOROUGH is set. The last line is
+# `N passed, M failed`. Fails if a test fails.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 jobs=$1
@@ -13,7 +13,7 @@ finish() {
   exit $((failed > 0))
 }
 
-# A build that breaks counts as one failed test.
+# A failed build counts as one failed test.
 build() {
   if ! scripts/build.sh "$@"; then
     failed=$((failed + 1))
@@ -21,8 +21,8 @@ build() {
   fi
 }
 
-# What ctest runs may hold many tests: a suite of googletest, the cases of a golden file. Prints by how many more tests
-# passed, failed and were skipped than ctest counted.
+# One ctest test may contain many tests: a googletest suite, or the cases of a golden file. Prints
+# how many more tests passed, failed and were skipped than ctest counted.
 count_inside() {
   awk '
     / Testing: /                        { inside = passes = failures = skips = 0 }
@@ -35,8 +35,8 @@ count_inside() {
     END                                 { print passed + 0, failed + 0, skipped + 0 }' "$1"
 }
 
-# Runs the tests of a preset and adds up what ctest says at the end. A run that says nothing, or
-# fails without naming a test, counts as one failed test.
+# Runs the tests of a preset and adds ctest's totals. A run without totals, or one that fails
+# without a failed test, counts as one failed test.
 run_tests() {
   local log=build/$1/tests.log code=0 ran fell left more_passed more_failed more_skipped
   ctest --preset "$1" -j "$jobs" | tee "$log" || code=$?
@@ -54,8 +54,8 @@ run_tests() {
 
 build dev "$jobs"
 
-# Tests write thousands of small files and wait for each to be safe. In memory that takes no time, and a slow disk
-# changes nothing; where there is little of it, or programs may not lie there, the disk is used.
+# Tests write thousands of small files and sync each of them, which is fast in memory even if the
+# disk is slow. The disk is used if /dev/shm is small or does not allow executables.
 in_memory() {
   local free
   free=$(df --output=avail -BM /dev/shm 2>/dev/null | tail -1 | tr -dc 0-9)

@@ -1,5 +1,5 @@
-// A step allocates nothing: all memory is taken when the rank starts. A program of its own, since it
-// counts every allocation there is.
+// Checks that training steps allocate nothing: a rank allocates all its memory when it starts. This
+// is a separate program because it counts every allocation of the process.
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -38,7 +38,7 @@ void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); 
 namespace weft::exec {
 namespace {
 
-TEST(Allocation, AStepTakesNoMemory) {
+TEST(Allocation, StepsAllocateNothing) {
   struct Model {
     std::string name;
     std::vector<language::SizeOverride> sizes;
@@ -54,7 +54,7 @@ TEST(Allocation, AStepTakesNoMemory) {
       EXPECT_EQ(rank->reference_units(), 0u) << model.name;
       fill(*rank, sources);
       for (int step = 0; step < 3; ++step)
-        EXPECT_TRUE(rank->step().ok());  // a thread's first product makes its packing space
+        EXPECT_TRUE(rank->step().ok());  // a thread's first matrix product allocates its packing buffer
       const std::int64_t before = allocations;
       for (int step = 0; step < 5; ++step) EXPECT_TRUE(rank->step().ok());
       EXPECT_EQ(allocations, before) << model.name << " on " << workers << " workers";

@@ -1,13 +1,13 @@
-// What the documents show is what the program does.
+// Checks that the documents match the program.
 //
-//   ```console          each `$ weft ...` is run from the repository's root and must print what
-//   $ weft --version    follows it; a line `...` stands for any lines, and `...` within a line for any text.
+//   ```console          each `$ weft ...` runs in the repository's root and must print the rest;
+//   $ weft --version    a line `...` matches any lines, and `...` within a line any text.
 //   weft 0.1.0          A command continues on lines that begin with `> `.
 //   ```
 //
-// A block with the fence ```console thorough takes long: it runs where WEFT_THOROUGH is set.
-// ```sql blocks must parse, unless the fence says ```sql fragment, and relative links must lead
-// somewhere. `docs_test --rewrite` refills the console blocks that have no `...`.
+// Blocks with the fence ```console thorough take long and run only if WEFT_THOROUGH is set.
+// ```sql blocks must parse, except with the fence ```sql fragment. Relative links must resolve.
+// `docs_test --rewrite` refills the console blocks that have no `...`.
 
 #include <gtest/gtest.h>
 
@@ -61,7 +61,7 @@ std::vector<fs::path> documents(bool all) {
 }
 
 struct Block {
-  std::string fence;               // what follows ```
+  std::string fence;               // the text after ```
   std::size_t begin = 0, end = 0;  // the lines between the fences: [begin, end), from 0
 };
 
@@ -82,7 +82,7 @@ std::vector<Block> blocks_of(const Lines& lines) {
   return blocks;
 }
 
-// What the command prints on both its outputs, in lines.
+// The lines that the command prints to stdout and stderr.
 Lines run(const std::string& command) {
   const std::string folder = fs::path(WEFT_PROGRAM).parent_path().string();
   const std::string full = fmt::format("cd '{}' && PATH='{}':\"$PATH\" && {{ {}\n}} 2>&1 </dev/null",
@@ -101,7 +101,7 @@ Lines run(const std::string& command) {
 
 bool is_gap(const std::string& line) { return line == "..."; }
 
-// Whether the line is the expected one, where `...` takes any text.
+// Whether the line matches the expected one, where `...` matches any text.
 bool fits(std::string_view expected, std::string_view found) {
   constexpr std::string_view kAny = "...";
   const std::size_t first = expected.find(kAny);
@@ -118,9 +118,9 @@ bool fits(std::string_view expected, std::string_view found) {
   return found.ends_with(expected);
 }
 
-// Whether found fits expected, where a gap takes any number of lines.
+// Whether `found` matches `expected`, where a gap matches any number of lines.
 bool fits(const Lines& expected, const Lines& found) {
-  // reach[j]: the lines of expected read so far can be matched to the first j of found.
+  // reach[j]: the expected lines so far can match the first j lines of `found`.
   std::vector<bool> reach(found.size() + 1, false);
   reach[0] = true;
   for (const std::string& line : expected) {
@@ -145,7 +145,7 @@ std::string joined(const Lines& lines) {
 
 struct Example {
   std::size_t line = 0;  // of its `$`, from 0
-  Lines command;         // as written
+  Lines command;         // as in the document
   Lines expected;
 
   std::string shell() const {
@@ -169,8 +169,8 @@ std::vector<Example> examples_of(const Lines& lines, const Block& block) {
   return examples;
 }
 
-// A blank line before the next `$` is for the eye; programs' last lines are not blank.
-void drop_blank_end(Lines& lines) {
+// Blank lines before the next `$` are formatting: the last line of a program's output is not blank.
+void drop_trailing_blank_lines(Lines& lines) {
   while (!lines.empty() && lines.back().empty()) lines.pop_back();
 }
 
@@ -179,7 +179,7 @@ TEST(Docs, ConsoleBlocksShowWhatWeftPrints) {
     Lines lines = read_lines(kRoot / file);
     const std::vector<Block> blocks = blocks_of(lines);
     bool changed = false;
-    // From the last block to the first, so that a refilled block moves no other.
+    // Last block first, so that refilling a block does not move blocks still to come.
     for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) {
       if (block->fence != "console" && (block->fence != "console thorough" || !weft::is_thorough())) continue;
       std::vector<Example> examples = examples_of(lines, *block);
@@ -190,11 +190,11 @@ TEST(Docs, ConsoleBlocksShowWhatWeftPrints) {
         const std::string shell = example.shell();
         EXPECT_TRUE(shell == "weft" || shell.starts_with("weft ") ||
                     shell.find("| weft") != std::string::npos)
-            << file.string() << ':' << example.line + 1 << ": only weft is run in console blocks: " << shell;
+            << file.string() << ':' << example.line + 1 << ": console blocks may run only weft: " << shell;
         const std::size_t blank_lines = example.expected.size();
-        drop_blank_end(example.expected);
+        drop_trailing_blank_lines(example.expected);
         Lines found = run(shell);
-        drop_blank_end(found);
+        drop_trailing_blank_lines(found);
         for (const std::string& line : example.expected) has_gap |= line.find("...") != std::string::npos;
         refilled.insert(refilled.end(), example.command.begin(), example.command.end());
         refilled.insert(refilled.end(), found.begin(), found.end());
@@ -220,15 +220,15 @@ TEST(Docs, ConsoleBlocksShowWhatWeftPrints) {
   }
 }
 
-TEST(Docs, ALineFitsAroundGaps) {
+TEST(Docs, EllipsesMatchAnyText) {
   EXPECT_TRUE(fits(std::string_view("a ... c"), std::string_view("a b c")));
   EXPECT_TRUE(fits(std::string_view("in ...: ... of 2"), std::string_view("in 3 s: 1 of 2 of 2")));
   EXPECT_FALSE(fits(std::string_view("a ... c"), std::string_view("a b d")));
   EXPECT_FALSE(fits(std::string_view("a ... a"), std::string_view("a a")));
 }
 
-// In the other documents, blocks without a fence show what was measured.
-TEST(Docs, EveryExampleOfTheReadmeIsRun) {
+// Other documents may show measurements in blocks without a fence.
+TEST(Docs, ReadmeExamplesAreInConsoleBlocks) {
   const Lines lines = read_lines(kRoot / "README.md");
   for (const Block& block : blocks_of(lines))
     for (std::size_t i = block.begin; i < block.end; ++i)
@@ -236,8 +236,8 @@ TEST(Docs, EveryExampleOfTheReadmeIsRun) {
           << "README.md:" << i + 1 << ": not in a console block: " << lines[i];
 }
 
-// "174 of them in [rules/](rules)"
-TEST(Docs, TheReadmeCountsWhatIsThere) {
+// Checks phrases such as "174 of them in [rules/](rules)".
+TEST(Docs, ReadmeCountsAreCorrect) {
   const std::string_view mark = " of them in [";
   std::size_t checked = 0;
   for (const std::string& line : read_lines(kRoot / "README.md"))
@@ -280,7 +280,8 @@ Lines links_of(const std::string& line) {
   return targets;
 }
 
-// `predict/cost/roofline.h` and `src/weft/layers.txt` name files of the library: those with a suffix must be there.
+// Names such as `predict/cost/roofline.h` and `src/weft/layers.txt` refer to files of the library.
+// Those that end in .h or .cpp must exist.
 TEST(Docs, NamedSourcesExist) {
   static const std::regex kNamed("`((?:src/weft/)?[a-z_0-9]+/[a-z_0-9/]+\\.(?:h|cpp))`");
   std::size_t checked = 0;
@@ -290,7 +291,7 @@ TEST(Docs, NamedSourcesExist) {
       for (auto named = std::sregex_iterator(lines[i].begin(), lines[i].end(), kNamed);
            named != std::sregex_iterator(); ++named, ++checked) {
         const std::string path = (*named)[1];
-        if (path.starts_with("include/")) continue;  // as installed
+        if (path.starts_with("include/")) continue;  // the path after installation
         EXPECT_TRUE(fs::exists(kRoot / path) || fs::exists(kRoot / "src/weft" / path) ||
                     fs::exists((kRoot / file).parent_path() / path))
             << file.string() << ":" << i + 1 << ": " << path;
@@ -300,7 +301,7 @@ TEST(Docs, NamedSourcesExist) {
   EXPECT_GT(checked, 20u);
 }
 
-TEST(Docs, RelativeLinksLeadSomewhere) {
+TEST(Docs, RelativeLinksResolve) {
   for (const fs::path& file : documents(true)) {
     const Lines lines = read_lines(kRoot / file);
     const std::vector<Block> blocks = blocks_of(lines);
@@ -309,8 +310,7 @@ TEST(Docs, RelativeLinksLeadSomewhere) {
       if (std::any_of(blocks.begin(), blocks.end(), inside)) continue;
       for (const std::string& target : links_of(lines[i])) {
         const std::string path = target.substr(0, target.find('#'));
-        if (path.empty() || path.find(':') != std::string::npos)
-          continue;  // an anchor, or https: and the like
+        if (path.empty() || path.find(':') != std::string::npos) continue;  // an anchor or a URL
         EXPECT_TRUE(fs::exists(kRoot / file.parent_path() / path))
             << file.string() << ':' << i + 1 << ": no such file: " << target;
       }
@@ -322,7 +322,7 @@ TEST(Docs, RelativeLinksLeadSomewhere) {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  testing::AddGlobalTestEnvironment(new weft::OwnData);  // documents show what a new machine prints
+  testing::AddGlobalTestEnvironment(new weft::OwnData);  // documents show the output of a new machine
   for (int i = 1; i < argc; ++i) rewrite |= std::string_view(argv[i]) == "--rewrite";
   return RUN_ALL_TESTS();
 }

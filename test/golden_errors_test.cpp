@@ -1,4 +1,4 @@
-// Every complaint in test/golden/errors shows the line, carets under the place, and a remedy.
+// Every error in test/golden/errors shows the source line, carets and a hint.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -16,25 +16,25 @@ std::vector<std::string> lines_of(const std::filesystem::path& file) {
   return lines;
 }
 
-TEST(GoldenErrors, EachHasACaretAndARemedy) {
-  const std::regex complaint("error \\d+:\\d+: .*");
+TEST(GoldenErrors, EachHasCaretsAndAHint) {
+  const std::regex error("error \\d+:\\d+: .*");
   const std::regex carets(" +\\^+");
-  int complaints = 0;
+  int errors = 0;
   for (const auto& entry : std::filesystem::directory_iterator(WEFT_SOURCE_DIR "/test/golden/errors")) {
     const std::vector<std::string> lines = lines_of(entry.path());
     for (std::size_t i = 0; i < lines.size(); ++i) {
-      if (!std::regex_match(lines[i], complaint)) continue;
-      ++complaints;
+      if (!std::regex_match(lines[i], error)) continue;
+      ++errors;
       const std::string place = entry.path().filename().string() + ":" + std::to_string(i + 1);
       ASSERT_LT(i + 3, lines.size()) << place;
       EXPECT_TRUE(std::regex_match(lines[i + 2], carets)) << place << " has no carets";
-      EXPECT_TRUE(lines[i + 3].starts_with("  ")) << place << " has no remedy: " << lines[i];
-      // What is to be written can be; what only shows a form says so.
+      EXPECT_TRUE(lines[i + 3].starts_with("  ")) << place << " has no hint: " << lines[i];
+      // A hint that begins with "write" must give complete code, without an ellipsis.
       const bool writes = lines[i + 3].starts_with("  write ");
       EXPECT_FALSE(writes && lines[i + 3].find("...") != std::string::npos) << place << lines[i + 3];
     }
   }
-  EXPECT_GE(complaints, 60);
+  EXPECT_GE(errors, 60);
 }
 
 }  // namespace

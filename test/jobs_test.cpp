@@ -1,4 +1,5 @@
-// Training jobs from outside: ranks that differ, die, are stopped and start again, files that cannot be written.
+// Training jobs as a user runs them: mismatched ranks, failures, signals, restarts and unwritable
+// files.
 
 #include <gtest/gtest.h>
 
@@ -26,7 +27,7 @@ namespace {
 using weft::Outcome;
 using weft::TemporaryFolder;
 
-// Two folders stand for two hosts: rank 0 runs in h0, rank 1 in h1. What they share is above them.
+// Folders stand for hosts: rank 0 runs in h0, rank 1 in h1. Shared files are in the folder above.
 class Job {
  public:
   Job() {
@@ -39,15 +40,15 @@ class Job {
 
   void write(const std::string& file, const std::string& text) const { std::ofstream(path(file)) << text; }
 
-  // A shell line in which $weft is the program.
+  // Runs a shell command; $weft is the program.
   Outcome shell(const std::string& line) const {
     const std::string full = fmt::format("cd '{}'; export weft='{}' WEFT_TIMEOUT='20 s'; {{ {}\n}} 2>&1",
                                          folder_.path(), WEFT_PROGRAM, line);
     return weft::run_shell(full);
   }
 
-  // Rank 1 is killed once so many steps are logged; not when it was started again.
-  void let_rank_one_die_after(int steps) const {
+  // Makes rank 1 kill itself once `steps` steps are logged, but not after a restart.
+  void kill_rank_one_after(int steps) const {
     write(
         "rank.sh",
         fmt::format("cd h$RANK\n"
@@ -59,19 +60,19 @@ class Job {
                     steps));
   }
 
-  // The script on the ranks of a launcher.
+  // Runs the script on the ranks of `weft launch`.
   Outcome launch(const std::string& script, const std::string& options = "-n 2") const {
     write("job.weft", script);
     return shell(fmt::format("$weft launch {} sh rank.sh", options));
   }
 
-  // In this process' stead, on ranks that it starts.
+  // Runs the script in one weft process, which starts its own ranks.
   Outcome run(const std::string& script) const {
     write("job.weft", script);
     return shell("exec $weft run job.weft");
   }
 
-  // The elements of a checkpoint: what its header says besides may differ.
+  // The tensor data of a checkpoint without the header, whose metadata may differ.
   std::string tensors(const std::string& file) const {
     std::ifstream in(path(file), std::ios::binary);
     const std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
@@ -109,7 +110,7 @@ std::string rows(int count) {
   return text;
 }
 
-TEST(Jobs, RanksWithOtherDataAreNamed) {
+TEST(Jobs, NamesRanksWithDifferentData) {
   const Job job;
   job.write("h0/data.csv", rows(64));
   job.write("h1/data.csv", rows(65));
@@ -119,7 +120,7 @@ TEST(Jobs, RanksWithOtherDataAreNamed) {
   EXPECT_EQ(count(outcome.text, "trained"), 0) << outcome.text;
 }
 
-TEST(Jobs, RanksWithOtherSettingsOrWeightsAreNamed) {
+TEST(Jobs, NamesRanksWithDifferentSettingsOrWeights) {
   const Job job;
   job.write("h0/own.weft", "SET learning_rate = 0.01;");
   job.write("h1/own.weft", "SET learning_rate = 0.02;");
@@ -139,8 +140,8 @@ TEST(Jobs, RanksWithOtherSettingsOrWeightsAreNamed) {
   EXPECT_EQ(count(weights.text, "rank 1 has other weights than rank 0"), 2) << weights.text;
 }
 
-// Neither waits for the timeout: each rank ends with what the other lacks.
-TEST(Jobs, WhatOneHostLacksAllRanksTell) {
+// No rank waits for the timeout: each fails with the error of the rank that lacks the file.
+TEST(Jobs, AllRanksReportAMissingFile) {
   const Job job;
   job.write("h0/data.csv", rows(64));
   job.write("h0/own.weft", "SET seed = 1;");
@@ -153,7 +154,7 @@ TEST(Jobs, WhatOneHostLacksAllRanksTell) {
   EXPECT_EQ(count(script.text, "rank 1: cannot read own.weft: No such file or directory"), 1) << script.text;
 }
 
-TEST(Jobs, OneRankSavesForAll) {
+TEST(Jobs, OnlyOneRankSaves) {
   const Job job;
   const Outcome saved =
       job.launch(train(3) + "SAVE digits_mlp TO '../kept'; LOAD digits_mlp FROM '../kept';\n" + train(2));
@@ -162,7 +163,7 @@ TEST(Jobs, OneRankSavesForAll) {
   EXPECT_EQ(count(saved.text, "trained digits_mlp from step 3 to 5"), 1) << saved.text;
   EXPECT_EQ(count(saved.text, "another plan"), 0) << saved.text;
   EXPECT_TRUE(std::filesystem::exists(job.path("kept")));
-  // It is the first rank's to write, and all say why it cannot.
+  // Only the first rank writes. All ranks report why it failed.
   std::filesystem::create_directory(job.path("folder"));
   const Outcome failed = job.launch(train(1) + "SAVE digits_mlp TO '../folder';");
   EXPECT_EQ(failed.exit_code, 2) << failed.text;
@@ -170,31 +171,31 @@ TEST(Jobs, OneRankSavesForAll) {
   EXPECT_EQ(count(failed.text, "cannot write"), 2) << failed.text;
 }
 
-// A checkpoint that cannot be written costs itself, not the training.
-TEST(Jobs, TrainingGoesOnThoughACheckpointFails) {
+// A failed checkpoint does not stop training.
+TEST(Jobs, TrainingContinuesWhenACheckpointFails) {
   const Job job;
-  std::filesystem::create_directory(job.path("kept"));  // in the file's place
+  std::filesystem::create_directory(job.path("kept"));  // where the file should be
   const std::string statement = fmt::format(
       "TRAIN digits_mlp FROM '{}' STEPS 30 WITH (checkpoint = 'kept', checkpoint_every = 10);", kDigits);
   const Outcome outcome = job.run(statement);
   EXPECT_EQ(count(outcome.text, "warning: the checkpoint of step 10 is not saved; training continues"), 1)
       << outcome.text;
-  EXPECT_EQ(count(outcome.text, "step 20 is not saved"), 0) << "told once\n" << outcome.text;
-  // The last one has no other to hope for.
+  EXPECT_EQ(count(outcome.text, "step 20 is not saved"), 0) << "warned once\n" << outcome.text;
+  // Failing to write the last checkpoint is an error.
   EXPECT_EQ(outcome.exit_code, 2) << outcome.text;
   EXPECT_EQ(count(outcome.text, "error 1:1: cannot"), 1) << outcome.text;
 }
 
-// Waits for a checkpoint to be there, then does something to the job.
+// Waits until a checkpoint exists, then runs a command.
 std::string when_saved(const std::string& file, const std::string& then) {
   return fmt::format("( for i in $(seq 600); do test -s {} && break; sleep 0.05; done; {} ) & ", file, then);
 }
 
-TEST(Jobs, SigtermSavesAndAGoOnGivesTheSameBits) {
+TEST(Jobs, ResumingAfterSigtermIsBitExact) {
   const Job job;
   const std::string with = "checkpoint = '../kept', checkpoint_every = 20, resume = true";
   job.write("job.weft", train(1'000'000, with));
-  // One rank is told, and all end after the same step.
+  // Only rank 1 gets SIGTERM. All ranks stop after the same step.
   const Outcome stopped = job.shell(
       when_saved("kept", "kill -TERM $(cat h1/pid)") +
       "echo 'cd h$RANK; echo $$ > pid; exec $weft run ../job.weft' > rank.sh; $weft launch -n 2 sh rank.sh; "
@@ -212,13 +213,13 @@ TEST(Jobs, SigtermSavesAndAGoOnGivesTheSameBits) {
   EXPECT_EQ(count(rest.text, fmt::format(" to {}", step + 5)), step + 5 < 1000 ? 1 : 0) << rest.text;
   EXPECT_EQ(job.launch(train(step + 5, "checkpoint = '../whole'")).exit_code, 0);
   EXPECT_EQ(job.tensors("kept"), job.tensors("whole"));
-  // What is done is not done again.
+  // Steps that are done are not repeated.
   const Outcome done = job.launch(train(step + 5, with));
   EXPECT_EQ(done.exit_code, 0) << done.text;
   EXPECT_EQ(count(done.text, "already"), 1) << done.text;
 }
 
-TEST(Jobs, WallTimeSavesAndEnds) {
+TEST(Jobs, WallTimeSavesAndStops) {
   const Job job;
   const Outcome ranks = job.run(train(100'000'000, "checkpoint = 'kept', wall_time = '0h0m0.2s'"));
   EXPECT_EQ(ranks.exit_code, 4) << ranks.text;
@@ -227,14 +228,14 @@ TEST(Jobs, WallTimeSavesAndEnds) {
   EXPECT_TRUE(std::filesystem::exists(job.path("kept")));
 }
 
-TEST(Jobs, RanksThatDiedStartAgainFromTheCheckpoint) {
+TEST(Jobs, RestartsFailedRanksFromTheCheckpoint) {
   const Job job;
-  // What another launch left there is not meant.
+  // A checkpoint left by an earlier job must not be used.
   ASSERT_EQ(job.run(fmt::format("TRAIN digits_mlp FROM '{}' STEPS 900 WITH (checkpoint = 'kept')", kDigits))
                 .exit_code,
             0);
   job.write("job.weft", train(800, "checkpoint = '../kept', checkpoint_every = 20, log = '../log.csv'"));
-  job.let_rank_one_die_after(50);
+  job.kill_rank_one_after(50);
   const Outcome again = job.shell("$weft launch -n 2 --restarts 2 sh rank.sh");
   EXPECT_EQ(again.exit_code, 0) << again.text;
   EXPECT_EQ(count(again.text, "restarting with 2 ranks, restart 1 of 2"), 1) << again.text;
@@ -245,8 +246,8 @@ TEST(Jobs, RanksThatDiedStartAgainFromTheCheckpoint) {
   EXPECT_EQ(job.tensors("kept"), job.tensors("whole"));
 }
 
-// What nobody can read is no reason to do it all again.
-TEST(Jobs, RanksDoNotStartAgainForLostAnswers) {
+// Losing the output is not a reason to restart.
+TEST(Jobs, DoesNotRestartWhenOutputIsLost) {
   const Job job;
   const Outcome lost = job.shell("$weft launch -n 2 --restarts 2 $weft -c 'SHOW MODELS' >/dev/full");
   EXPECT_EQ(lost.exit_code, 2) << lost.text;
@@ -255,11 +256,11 @@ TEST(Jobs, RanksDoNotStartAgainForLostAnswers) {
   EXPECT_EQ(count(lost.text, "error:"), 0) << lost.text;
 }
 
-// A rank that died is left out: the others go on from the checkpoint, with the same data in the same order.
-TEST(Jobs, RanksThatAreLeftGoOn) {
+// The remaining ranks continue from the checkpoint, with the same data in the same order.
+TEST(Jobs, SurvivingRanksContinue) {
   const Job job;
   job.write("job.weft", train(800, "checkpoint = '../kept', checkpoint_every = 20, log = '../log.csv'"));
-  job.let_rank_one_die_after(25);
+  job.kill_rank_one_after(25);
   const Outcome left = job.shell("$weft launch -n 2 --restarts 5 --least 1 sh rank.sh");
   EXPECT_EQ(left.exit_code, 0) << left.text;
   EXPECT_EQ(count(left.text, "restarting with 1 rank, restart 1 of 5"), 1) << left.text;
@@ -269,7 +270,7 @@ TEST(Jobs, RanksThatAreLeftGoOn) {
   EXPECT_EQ(alone.exit_code, 1) << alone.text;
 }
 
-TEST(Jobs, RanksOfThisMachineStartAgain) {
+TEST(Jobs, RestartsLocalRanks) {
   const Job job;
   job.write("job.weft", train(800, "checkpoint = 'kept', checkpoint_every = 20, max_restarts = 3"));
   const Outcome again = job.shell(
@@ -282,18 +283,18 @@ TEST(Jobs, RanksOfThisMachineStartAgain) {
   EXPECT_EQ(job.tensors("kept"), job.tensors("whole"));
 }
 
-// When log.csv tells of so many steps.
-constexpr const char* kKillRanksUnderWay =
+// Kills the child ranks once log.csv has more than 40 lines.
+constexpr const char* kKillRanksDuringTraining =
     "$weft run job.weft & weft=$!; for i in $(seq 600); do "
     "test -f log.csv && test $(wc -l < log.csv) -gt 40 && break; sleep 0.02; done; "
     "kill -9 $(cat /proc/$weft/task/$weft/children); wait $weft";
 
-// No file is read: those that are left hold everything.
-TEST(Jobs, RanksOfThisMachineGoOnFromTheMemoryOfTheOthers) {
+// No file is read: the surviving ranks hold the whole state.
+TEST(Jobs, RestartsLocalRanksFromInMemoryCheckpoints) {
   const Job job;
   job.write("job.weft", train(800, "in_memory_checkpoint_every = 5, max_restarts = 3, log = 'log.csv'") +
                             "SAVE digits_mlp TO 'kept';");
-  const Outcome again = job.shell(kKillRanksUnderWay);
+  const Outcome again = job.shell(kKillRanksDuringTraining);
   EXPECT_EQ(again.exit_code, 0) << again.text;
   EXPECT_EQ(count(again.text, "warning: ranks restart from step "), 1) << again.text;
   EXPECT_EQ(count(again.text, ", which the surviving ranks had in memory, restart 1 of 3"), 1) << again.text;
@@ -303,21 +304,21 @@ TEST(Jobs, RanksOfThisMachineGoOnFromTheMemoryOfTheOthers) {
   EXPECT_EQ(job.tensors("kept"), job.tensors("whole"));
 }
 
-// Moments that ranks had alone are made alike before they are copied: none are lost with a rank.
-TEST(Jobs, RanksThatLearnByThemselvesGoOnFromTheMemoryOfTheOthers) {
+// Per-rank optimizer moments are synchronized before they are copied, so a failed rank loses none.
+TEST(Jobs, RestartsAveragingRanksFromInMemoryCheckpoints) {
   const Job job;
-  // Steps of copies and of averages do not divide each other, nor what they start again from.
+  // Neither interval divides the other, so a restart usually falls between two averages.
   const std::string alone = "sync_every = 7, in_memory_checkpoint_every = 10, max_restarts = 3";
   job.write("job.weft", train(800, alone + ", log = 'log.csv'") + "SAVE digits_mlp TO 'kept';");
-  const Outcome again = job.shell(kKillRanksUnderWay);
+  const Outcome again = job.shell(kKillRanksDuringTraining);
   EXPECT_EQ(again.exit_code, 0) << again.text;
   EXPECT_EQ(count(again.text, ", which the surviving ranks had in memory, restart 1 of 3"), 1) << again.text;
   EXPECT_EQ(job.run(train(800, alone + ", checkpoint = 'whole'")).exit_code, 0);
   EXPECT_EQ(job.tensors("kept"), job.tensors("whole"));
 }
 
-// Copies are compared after each step, through two epochs: threads share what gives them their batches.
-TEST(Jobs, RanksThatAreThreadsSeeTheSameData) {
+// Replicas are compared after each step over two epochs: thread ranks share one data loader.
+TEST(Jobs, ThreadRanksReadTheSameData) {
   const Job job;
   const Outcome threads =
       job.run(fmt::format("TRAIN digits_mlp ON LOCAL 4 FROM '{}' STEPS 60 WITH (distribution = 'rank=4: "
@@ -327,8 +328,9 @@ TEST(Jobs, RanksThatAreThreadsSeeTheSameData) {
   EXPECT_EQ(threads.exit_code, 0) << threads.text;
 }
 
-// What would be planned now does not count: the bits must be those of a training that never stopped.
-TEST(Jobs, TheCheckpointsPlanIsFollowed) {
+// A resumed training keeps the checkpoint's plan, even if the planner would now choose another. The
+// result must equal an uninterrupted training bit for bit.
+TEST(Jobs, ResumesWithTheCheckpointsPlan) {
   const Job job;
   const std::string plain =
       fmt::format("TRAIN digits_mlp ON LOCAL 2 FROM '{}' STEPS {{}} WITH (threads = 2{{}});", kDigits);
@@ -340,7 +342,7 @@ TEST(Jobs, TheCheckpointsPlanIsFollowed) {
             1)
       << asked.text;
 
-  // As if the search had found it, before something else was measured.
+  // Removes the hint from the saved plan, as if the search had chosen this distribution.
   auto kept = weft::formats::load(job.path("kept"));
   ASSERT_TRUE(kept.ok());
   std::string& plan = kept->metadata.at("plan");

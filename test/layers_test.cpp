@@ -1,4 +1,4 @@
-// The folders of src/weft are in one order, wing by wing, and an #include never points down it.
+// Checks that every #include follows the folder order in src/weft/layers.txt.
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 const fs::path kRoot = WEFT_SOURCE_DIR;
 
-// A folder's place in layers.txt.
+// Maps each folder of layers.txt to its position.
 std::map<std::string, int, std::less<>> read_layers() {
   std::map<std::string, int, std::less<>> layers;
   std::ifstream in(kRoot / "src/weft/layers.txt");
@@ -28,14 +28,14 @@ std::map<std::string, int, std::less<>> read_layers() {
 }
 
 struct Include {
-  fs::path file;  // from the root
+  fs::path file;  // relative to the repository root
   int line = 0;
   std::string path;  // between the quotes
 
   std::string where() const { return fmt::format("{}:{}", file.string(), line); }
 };
 
-// Every #include "..." of the sources under `folder`.
+// Every #include "..." of the source files under `folder`.
 std::vector<Include> includes_under(const fs::path& folder) {
   std::vector<Include> includes;
   if (!fs::exists(kRoot / folder)) return includes;
@@ -55,8 +55,8 @@ std::vector<Include> includes_under(const fs::path& folder) {
   return includes;
 }
 
-// The listed folder that holds "weft/predict/cost/roofline.h": predict/cost, or device for "weft/device/cpu/gemm.h".
-// Empty when no listed folder holds it.
+// The listed folder of a file: predict/cost for "weft/predict/cost/roofline.h", device for
+// "weft/device/cpu/gemm.h". Empty if no listed folder contains it.
 std::string layer_of(std::string_view path, const std::map<std::string, int, std::less<>>& layers) {
   constexpr std::string_view kStart = "weft/";
   if (!path.starts_with(kStart)) return {};
@@ -68,10 +68,10 @@ std::string layer_of(std::string_view path, const std::map<std::string, int, std
   return {};
 }
 
-// "predict" of "predict/cost".
-std::string_view wing_of(std::string_view layer) { return layer.substr(0, layer.find('/')); }
+// "predict" for "predict/cost".
+std::string_view component_of(std::string_view layer) { return layer.substr(0, layer.find('/')); }
 
-// So a header that lacks an include does not compile.
+// This way a header that lacks an include does not compile.
 TEST(Layers, EverySourceIncludesItsOwnHeaderFirst) {
   std::map<std::string, Include> first;
   for (const Include& include : includes_under("src/weft")) first.try_emplace(include.file.string(), include);
@@ -88,7 +88,7 @@ TEST(Layers, EveryListedFolderHasFiles) {
   for (const auto& [layer, place] : layers) {
     const fs::path folder = kRoot / "src/weft" / layer;
     EXPECT_TRUE(fs::is_directory(folder) && !fs::is_empty(folder))
-        << "layers.txt lists " << layer << ", but src/weft/" << layer << " is not there";
+        << "layers.txt lists " << layer << ", but src/weft/" << layer << " does not exist";
   }
 }
 
@@ -97,37 +97,38 @@ TEST(Layers, EveryFolderIsListed) {
   for (const auto& entry : fs::recursive_directory_iterator(kRoot / "src/weft")) {
     if (!entry.is_regular_file() || entry.path().filename() == "README.md") continue;
     const std::string file = fs::relative(entry.path(), kRoot / "src").string();
-    if (fs::path(file).parent_path() == "weft") continue;  // the list itself and what builds from it
+    if (fs::path(file).parent_path() == "weft") continue;  // layers.txt itself and CMakeLists.txt
     EXPECT_FALSE(layer_of(file, layers).empty()) << "src/" << file << " is in no folder of layers.txt";
   }
 }
 
-// The rooms of a wing follow one another, no room is a wing's or another room's name, and every wing says what it is for.
-TEST(Layers, WingsAreWhole) {
+// The modules of a component are adjacent in layers.txt, module names are unique and differ from
+// component names, and every component has a README.
+TEST(Layers, ComponentsAreContiguous) {
   std::map<int, std::string> in_order;
-  std::map<std::string, int> rooms;
+  std::map<std::string, int> modules;
   for (const auto& [layer, place] : read_layers()) {
     in_order[place] = layer;
-    EXPECT_EQ(++rooms[fs::path(layer).filename().string()], 1) << layer << ": another folder has this name";
+    EXPECT_EQ(++modules[fs::path(layer).filename().string()], 1) << layer << ": another folder has this name";
   }
   std::map<std::string, std::string, std::less<>> seen;
   std::string_view last;
   for (const auto& [place, layer] : in_order) {
-    const std::string_view wing = wing_of(layer);
-    if (wing != last) {
-      EXPECT_FALSE(seen.contains(wing)) << layer << " stands apart from " << seen.find(wing)->second;
-      EXPECT_TRUE(fs::exists(kRoot / "src/weft" / wing / "README.md"))
-          << "src/weft/" << wing << " lacks a README.md";
+    const std::string_view component = component_of(layer);
+    if (component != last) {
+      EXPECT_FALSE(seen.contains(component)) << layer << " is separate from " << seen.find(component)->second;
+      EXPECT_TRUE(fs::exists(kRoot / "src/weft" / component / "README.md"))
+          << "src/weft/" << component << " lacks a README.md";
     }
-    seen.emplace(wing, layer);
-    last = wing;
+    seen.emplace(component, layer);
+    last = component;
   }
 }
 
-// What a visitor reads first stays short, and names each room that is there.
-TEST(Layers, ReadmesOfWingsNameTheirRooms) {
+// The README of a component is short and names all of its modules.
+TEST(Layers, ReadmesListTheirModules) {
   for (const auto& [layer, place] : read_layers()) {
-    const fs::path path = kRoot / "src/weft" / wing_of(layer) / "README.md";
+    const fs::path path = kRoot / "src/weft" / component_of(layer) / "README.md";
     std::ifstream in(path);
     std::string text;
     int lines = 0;
@@ -139,24 +140,25 @@ TEST(Layers, ReadmesOfWingsNameTheirRooms) {
   }
 }
 
-TEST(Layers, IncludesFollowTheOrder) {
+TEST(Layers, IncludesFollowLayerOrder) {
   const auto layers = read_layers();
   const std::vector<Include> includes = includes_under("src/weft");
   ASSERT_FALSE(includes.empty());
   for (const Include& include : includes) {
     const std::string from = layer_of(fs::relative(include.file, "src").string(), layers);
     const std::string to = layer_of(include.path, layers);
-    if (from.empty()) continue;  // EveryFolderIsListed names it once
+    if (from.empty()) continue;  // EveryFolderIsListed reports it
     if (to.empty()) {
       ADD_FAILURE() << include.where() << ": not a file of a listed folder: " << include.path;
       continue;
     }
-    EXPECT_LE(layers.at(to), layers.at(from))
-        << include.where() << ": " << from << " may not include " << to << ", which stands below it";
+    EXPECT_LE(layers.at(to), layers.at(from)) << include.where() << ": " << from << " may not include " << to
+                                              << ", which is below it in layers.txt";
   }
 }
 
-// A neighbour, or found from the top folder that the file is in; of a test, also what tests share.
+// Whether the path is relative to the including file, to its top folder, or to the tests' shared
+// folder.
 bool is_own(const Include& include) {
   return fs::exists(kRoot / include.file.parent_path() / include.path) ||
          fs::exists(kRoot / *include.file.begin() / include.path) ||
@@ -168,7 +170,7 @@ TEST(Layers, ProgramsIncludeTheLibraryAndThemselves) {
   for (const fs::path folder : {"apps", "bench"}) {
     for (const Include& include : includes_under(folder)) {
       EXPECT_TRUE(is_own(include) || !layer_of(include.path, layers).empty())
-          << include.where() << ": neither weft/ nor a neighbour: " << include.path;
+          << include.where() << ": neither a library header nor a file of this program: " << include.path;
     }
   }
 }
@@ -176,7 +178,7 @@ TEST(Layers, ProgramsIncludeTheLibraryAndThemselves) {
 TEST(Layers, IncludedFilesExist) {
   for (const fs::path folder : {"src", "apps", "bench", "test"}) {
     for (const Include& include : includes_under(folder)) {
-      if (include.path.ends_with(".inc")) continue;  // the build writes it
+      if (include.path.ends_with(".inc")) continue;  // generated by the build
       EXPECT_TRUE(is_own(include) || fs::exists(kRoot / "src" / include.path))
           << include.where() << ": " << include.path;
     }

@@ -1,4 +1,4 @@
-// The weft program from outside: its arguments, its exit codes, its outputs, its prompt.
+// The weft program as a user runs it: arguments, exit codes, output and the interactive prompt.
 
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ using namespace std::chrono_literals;
 using weft::Outcome;
 using weft::TemporaryFolder;
 
-// Runs a shell line in which $weft is the program.
+// Runs a shell command; $weft is the program.
 Outcome shell(const std::string& line) {
   return weft::run_shell(fmt::format("weft='{}'; {{ {}\n}} 2>&1", WEFT_PROGRAM, line));
 }
@@ -47,7 +47,7 @@ TEST(Program, PrintsItsVersionAndUsage) {
   EXPECT_NE(usage.text.find("weft run FILE"), std::string::npos) << usage.text;
 }
 
-TEST(Program, AnswersWrongArgumentsWithAHint) {
+TEST(Program, RejectsWrongArgumentsWithAHint) {
   const auto expect = [](const std::string& arguments, const std::string& text) {
     const Outcome outcome = shell("$weft " + arguments);
     EXPECT_EQ(outcome.exit_code, 1) << arguments;
@@ -63,7 +63,7 @@ TEST(Program, AnswersWrongArgumentsWithAHint) {
   expect("-z", "error: unknown option: -z\n  run weft --help\n");
 }
 
-TEST(Program, RunsStatementsFilesAndTheStandardInputAlike) {
+TEST(Program, RunsStatementsFilesAndStandardInput) {
   const TemporaryFolder folder;
   std::ofstream(folder / "show.weft") << "SHOW MODELS;\n";
   const Outcome statement = shell("$weft -c 'SHOW MODELS'");
@@ -83,7 +83,7 @@ TEST(Program, RunsStatementsAfterFilesInOneSession) {
   const std::string file = folder / "seed.weft";
   EXPECT_EQ(shell("$weft run " + file + " -c 'SET threads = 2' -c \"RUN '" + file + "'\"").text,
             "seed = 7\nthreads = 2\nseed = 7\n");
-  // Without a terminal the rest comes from the standard input.
+  // Without a terminal, -i reads further statements from standard input.
   EXPECT_EQ(shell("echo 'SET threads = 3' | $weft -i " + file + " -c 'SET threads = 2'").text,
             "seed = 7\nthreads = 2\nthreads = 3\n");
   const Outcome missing = shell("echo 'SET threads = 3' | $weft -i nosuch.weft");
@@ -91,8 +91,8 @@ TEST(Program, RunsStatementsAfterFilesInOneSession) {
   EXPECT_EQ(missing.text, "error: cannot read 'nosuch.weft': no such file or directory\n");
 }
 
-// Whatever goes wrong is one JSON object among the answers, with a code that says so.
-TEST(Program, AnswersErrorsInJson) {
+// Every error is one JSON object in the output, and the exit code tells its kind.
+TEST(Program, PrintsErrorsAsJson) {
   const TemporaryFolder folder;
   std::ofstream(folder / "wrong.weft") << "SET seed = 3;\nDESCRIBE gpt22;\n";
   const auto expect = [](const std::string& arguments, int code, const std::string& text) {
@@ -155,8 +155,9 @@ TEST(Program, AnswersErrorsInJson) {
   }
 }
 
-// Each command with each option in front of it: it holds, or the answer says that it does not go with the command.
-TEST(Program, EveryOptionBeforeEveryCommand) {
+// Each command with each option before it: the option takes effect, or an error says that the two
+// do not combine.
+TEST(Program, AcceptsOptionsBeforeCommands) {
   const TemporaryFolder folder;
   const std::string script = folder / "my.weft", wrong = folder / "wrong.weft";
   std::ofstream(script)
@@ -206,7 +207,7 @@ TEST(Program, EveryOptionBeforeEveryCommand) {
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_NE(refused.text.find("only CREATE and DROP are allowed here"), std::string::npos) << refused.text;
   EXPECT_EQ(shell("$weft -i nosuch.weft" + choose).exit_code, 2);
-  // A script that --on names may hold other statements, too.
+  // A script that --on names may contain other statements.
   EXPECT_EQ(
       shell("$weft collective choose allreduce --on " + wrong + " --sizes 1MiB..1MiB").text.find("internal"),
       std::string::npos);
@@ -223,7 +224,7 @@ TEST(Program, HelpFitsTheScreen) {
   EXPECT_LE(longest, 70u) << topics.text;
 }
 
-TEST(Program, HelpNamesEveryCommand) {
+TEST(Program, HelpListsEveryCommand) {
   const std::string usage = shell("$weft --help").text, page = shell("$weft help").text;
   for (const std::string command :
        {"run", "rules", "plan", "import", "partition", "schedule", "memory", "collective", "launch",
@@ -234,7 +235,7 @@ TEST(Program, HelpNamesEveryCommand) {
   EXPECT_NE(page.find("\n  weft -i"), std::string::npos);
 }
 
-TEST(Program, NamesTheScriptThatIsWrong) {
+TEST(Program, NamesTheScriptWithAnError) {
   const TemporaryFolder folder;
   std::ofstream(folder / "wrong.weft") << "SHOW MODELS;\nSHWO MODELS;\n";
   const Outcome outcome = shell("$weft run " + (folder / "wrong.weft") + " >/dev/null");
@@ -242,7 +243,7 @@ TEST(Program, NamesTheScriptThatIsWrong) {
   EXPECT_NE(outcome.text.find("wrong.weft: error 2:1: "), std::string::npos) << outcome.text;
 }
 
-TEST(Program, SaysWhyAFileCannotBeRead) {
+TEST(Program, ExplainsWhyAFileCannotBeRead) {
   const Outcome missing = shell("$weft run nosuch.weft");
   EXPECT_EQ(missing.exit_code, 2);
   EXPECT_EQ(missing.text, "error: cannot read 'nosuch.weft': no such file or directory\n");
@@ -251,9 +252,9 @@ TEST(Program, SaysWhyAFileCannotBeRead) {
   EXPECT_EQ(folder.text, "error: cannot read '/': is a directory\n");
 }
 
-// A full disk, a closed output, a reader that is gone before the first byte: the warning comes once, the work goes
-// on and is saved, and the exit code tells.
-TEST(Program, GoesOnWhenItsOutputIsNotWritten) {
+// A full disk, a closed stdout, a reader that exits early: weft warns once, finishes and saves its
+// work, and exits with 2.
+TEST(Program, ContinuesWhenOutputFails) {
   const std::string train = fmt::format(
       "$weft {{}} -c 'SHOW MODELS' -c \"TRAIN digits_mlp FROM '{}/examples/digits.csv.gz' STEPS 3 WITH "
       "(rules = false, "
@@ -284,13 +285,13 @@ TEST(Program, GoesOnWhenItsOutputIsNotWritten) {
   }
 }
 
-TEST(Program, TellsOfAnErrorWhenItsOutputIsNotWritten) {
+TEST(Program, ReportsErrorsWhenOutputFails) {
   for (const std::string format : {"", "--format json"}) {
     const Outcome outcome = shell("$weft " + format + " -c 'SHOW MODELS' -c 'SHWO MODELS' >/dev/full");
     EXPECT_EQ(outcome.exit_code, 1);
     EXPECT_NE(outcome.text.find("error 1:1: "), std::string::npos) << outcome.text;
   }
-  // A file that is opened does not take the place of a closed output.
+  // With stdout closed, a file that weft opens must not become descriptor 1.
   const TemporaryFolder folder;
   const std::string csv = folder / "some.csv";
   std::ofstream(csv) << "a,b\n1,2\n";
@@ -300,8 +301,8 @@ TEST(Program, TellsOfAnErrorWhenItsOutputIsNotWritten) {
   EXPECT_EQ(text, "a,b\n1,2\n");
 }
 
-// Every process that a launcher started is a rank, and the first answers for all.
-TEST(Program, RanksOfALauncherGiveOneAnswer) {
+// Every process that a launcher starts is a rank. Only the first one prints.
+TEST(Program, OnlyOneLaunchedRankPrints) {
   const std::string train = fmt::format(
       "$weft -c \"TRAIN digits_mlp ON LOCAL 2 FROM '{}/examples/digits.csv.gz' STEPS 5 "
       "WITH (rules = false, threads = 1, distribution = 'rank=2: slice b')\" -c 'SHOW MODELS' 2>/dev/null",
@@ -328,16 +329,16 @@ TEST(Program, RanksOfALauncherGiveOneAnswer) {
   EXPECT_GE(times(wrong.text, "the launcher started 3 ranks, LOCAL has 2"), 1) << wrong.text;
 }
 
-// Ranks on two hosts, which names make of one: in whatever order they lie, the plan, its cost and what goes between
-// the hosts are the same, and so is what is learned.
-TEST(Program, PlansOfAJobKnowItsHosts) {
+// WEFT_HOST makes one machine stand for two hosts. The order of ranks on hosts must change neither
+// the plan, its cost, the traffic between hosts, nor the result of training.
+TEST(Program, PlansJobsByHost) {
   const auto launch = [](const std::string& host, const std::string& statement) {
     Outcome outcome = shell("$weft launch -n 4 -- sh -c 'WEFT_LISTEN=127.0.0.1 WEFT_HOST=h$((" + host +
                             ")) exec \"$0\" -c \"$1\"' \"$weft\" \"" + statement + "\" 2>&1");
     EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
     return outcome.text;
   };
-  // What is the same on every run: neither the ranks' numbers nor the seconds of the search.
+  // The lines that contain `what`. Callers choose lines without rank numbers or search times.
   const auto lines_with = [](const std::string& text, std::string_view what) {
     std::string found;
     for (std::size_t at = 0; at < text.size();) {
@@ -372,7 +373,7 @@ TEST(Program, PlansOfAJobKnowItsHosts) {
   EXPECT_EQ(lines_with(launch("RANK / 2", train), "tested"), lines_with(learned, "tested"));
   EXPECT_NE(launch("RANK / 3", train).find("rank=4"), std::string::npos) << "hosts of 3 ranks and 1";
 
-  // Without a word about the network it is measured.
+  // Without the network setting, the network is measured.
   const std::string measured =
       launch("RANK % 2", "EXPLAIN (SUMMARY) TRAIN digits_mlp ON JOB WITH (rules = false, prove = false)");
   EXPECT_NE(lines_with(measured, "Hosts  ").find("measured"), std::string::npos) << measured;
@@ -382,9 +383,9 @@ TEST(Program, PlansOfAJobKnowItsHosts) {
   EXPECT_NE(alone.text.find("ON JOB needs a launcher"), std::string::npos) << alone.text;
 }
 
-constexpr auto kPatience = 300s;  // far above what a busy machine takes
+constexpr auto kPatience = 300s;  // far longer than a busy machine needs
 
-// weft at a terminal, as a person would use it.
+// An interactive weft on a pseudo-terminal.
 class Prompt {
  public:
   explicit Prompt(const std::string& state_home, const std::string& loaded = {}) {
@@ -406,11 +407,11 @@ class Prompt {
   }
 
   void type(std::string_view keys) {
-    std::this_thread::sleep_for(50ms);  // nobody is quicker than the terminal is set up for the line
+    std::this_thread::sleep_for(50ms);  // lets the program set up the terminal for line editing
     EXPECT_EQ(write(terminal_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
   }
 
-  // Reads on until `text` appears; what was read up to there, or all there was.
+  // Reads until `text` appears. Returns the output before it, or all output if it never appears.
   std::string until(std::string_view text) {
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
     for (;;) {
@@ -456,7 +457,7 @@ class Prompt {
 constexpr const char* kCtrlC = "\x03";
 constexpr const char* kCtrlD = "\x04";
 
-TEST(Prompt, AnswersAndLeavesOnCtrlD) {
+TEST(Prompt, RunsStatementsAndExitsOnCtrlD) {
   const TemporaryFolder folder;
   Prompt prompt(folder.path());
   prompt.until("weft> ");
@@ -468,7 +469,7 @@ TEST(Prompt, AnswersAndLeavesOnCtrlD) {
   EXPECT_EQ(prompt.exit_code(), 0);
 }
 
-TEST(Prompt, HasWhatWasLoaded) {
+TEST(Prompt, KeepsLoadedDefinitions) {
   const TemporaryFolder folder;
   std::ofstream(folder / "mine.weft") << "CREATE MODEL mine (b = 2) INPUT x[b] AS SELECT sum(x) FROM x;\n";
   Prompt prompt(folder.path(), folder / "mine.weft");
@@ -480,8 +481,9 @@ TEST(Prompt, HasWhatWasLoaded) {
   EXPECT_EQ(prompt.exit_code(), 0);
 }
 
-// A search shows how far it is on a terminal; Ctrl-C ends it, and however often it is pressed the session stays.
-TEST(Prompt, CtrlCEndsASearch) {
+// A search shows progress on a terminal. Ctrl-C stops it, and pressing it repeatedly does not end
+// the session.
+TEST(Prompt, CtrlCStopsASearch) {
   const TemporaryFolder folder;
   Prompt prompt(folder.path());
   prompt.until("weft> ");
@@ -490,7 +492,7 @@ TEST(Prompt, CtrlCEndsASearch) {
   prompt.type(kCtrlC);
   prompt.type(kCtrlC);
   prompt.type(kCtrlC);
-  prompt.until("interrupted");  // with the best it had found, or with none on a slow machine
+  prompt.until("interrupted");  // with the best plan so far, or with none on a slow machine
   prompt.until("weft> ");
   prompt.type("SHOW MODELS;\r");
   prompt.until("gpt2");
@@ -499,8 +501,8 @@ TEST(Prompt, CtrlCEndsASearch) {
   EXPECT_EQ(prompt.exit_code(), 0);
 }
 
-// Ctrl-C ends a TRAIN with the code that shells know it by, and what it says of what was saved is so.
-TEST(Program, CtrlCSaysWhatWasSaved) {
+// Ctrl-C ends a TRAIN with exit code 130, and the message states correctly what was saved.
+TEST(Program, CtrlCReportsWhatWasSaved) {
   const TemporaryFolder folder;
   const auto interrupted = [&](const std::string& settings) {
     std::filesystem::remove(folder / "log.csv");
@@ -523,21 +525,22 @@ TEST(Program, CtrlCSaysWhatWasSaved) {
   EXPECT_TRUE(std::filesystem::exists(folder / "kept.safetensors"));
 }
 
-TEST(Program, SaysNothingOfASearchInAPipe) {
+TEST(Program, PrintsNoSearchProgressToAPipe) {
   const Outcome outcome = shell(
       "$weft -c \"SET prove = false; EXPLAIN (SUMMARY) TRAIN gpt2 ON pod WITH (layers = 1, planning_seconds "
       "= "
       "0.01)\"");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
   EXPECT_EQ(outcome.text.find("tried "), std::string::npos) << outcome.text;
-  EXPECT_NE(outcome.text.find("more planning_seconds: the search ran out of time"), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.text.find("more planning_seconds: the search ran out of time"), std::string::npos)
+      << outcome.text;
 }
 
-// A search of more turns than anybody waits for, stopped as Ctrl-C stops it: the best so far is the answer, and a
-// program that was checked.
-TEST(Program, AnInterruptedSynthesisGivesTheBestFound) {
+// A search that would run for hours is interrupted as by Ctrl-C. It must return the best program so
+// far, and that program must pass the checker.
+TEST(Program, InterruptedSynthesisReturnsTheBestFound) {
   const TemporaryFolder folder;
-  // Asked to stop once, and not before it listens for that: SigCgt, whose second bit is SIGINT's.
+  // Sends SIGINT once, and only after weft has installed its handler (bit 2 of SigCgt).
   const Outcome outcome = shell(fmt::format(
       "$weft collective synthesize all_gather --on dgx1 --optimal time --size 1MB --turns 100000000 "
       "-o '{0}' & pid=$!; "
@@ -549,8 +552,8 @@ TEST(Program, AnInterruptedSynthesisGivesTheBestFound) {
   EXPECT_NE(outcome.text.find("ok (allgather, 8 ranks"), std::string::npos) << outcome.text;
 }
 
-// Trees take long: they are made twice where all tests run in full.
-TEST(Program, TheSameSeedGivesTheSameProgram) {
+// Synthesizing trees takes long, so this part runs only in thorough runs.
+TEST(Program, SynthesisIsDeterministic) {
   const TemporaryFolder folder;
   const Outcome outcome = shell(fmt::format(
       "cd '{0}' && for file in one.program two.program; do "
@@ -563,7 +566,7 @@ TEST(Program, TheSameSeedGivesTheSameProgram) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
 }
 
-TEST(Prompt, CtrlCGivesUpTheStatementAndKeepsThePrompt) {
+TEST(Prompt, CtrlCDiscardsTheStatement) {
   const TemporaryFolder folder;
   Prompt prompt(folder.path());
   prompt.until("weft> ");
@@ -577,7 +580,7 @@ TEST(Prompt, CtrlCGivesUpTheStatementAndKeepsThePrompt) {
   EXPECT_EQ(prompt.exit_code(), 0);
 }
 
-TEST(Prompt, AnErrorKeepsThePromptAndTheCodeIsStillGood) {
+TEST(Prompt, ErrorsDoNotEndTheSession) {
   const TemporaryFolder folder;
   Prompt prompt(folder.path());
   prompt.until("weft> ");
@@ -590,9 +593,9 @@ TEST(Prompt, AnErrorKeepsThePromptAndTheCodeIsStillGood) {
   EXPECT_EQ(prompt.exit_code(), 0);
 }
 
-// A rank that LOCAL started is told to end: all stop after the same step, the checkpoint is saved, and the message
-// names the rank.
-TEST(Program, EndsTheJobWhenOneRankOfLocalIsTermed) {
+// One rank that LOCAL started receives SIGTERM: all ranks stop after the same step, the checkpoint
+// is saved, and the message names the rank.
+TEST(Program, StopsTheJobWhenOneRankGetsSigterm) {
   const TemporaryFolder folder;
   const std::string saved = folder / "saved.safetensors";
   const Outcome outcome = shell(fmt::format(
@@ -607,7 +610,7 @@ TEST(Program, EndsTheJobWhenOneRankOfLocalIsTermed) {
   EXPECT_TRUE(std::filesystem::exists(saved));
 }
 
-// Whatever `ulimit -s` says, plans are walked on a stack of their own.
+// The planner runs on its own large stack, so a small `ulimit -s` does not matter.
 TEST(Program, PlansOnASmallStack) {
   for (const std::string statement :
        {"EXPLAIN TRAIN digits_mlp", "EXPLAIN TRAIN gpt2 ON h100 WITH (rules = false)"}) {
@@ -616,7 +619,7 @@ TEST(Program, PlansOnASmallStack) {
   }
 }
 
-TEST(Program, RefusesDataThatNeverEnds) {
+TEST(Program, RejectsEndlessInput) {
   const Outcome script = shell("$weft run /dev/zero");
   EXPECT_EQ(script.text, "error: /dev/zero is too large: expected at most 64 MiB of statements\n");
   for (const std::string data : {"/dev/zero", "/"}) {

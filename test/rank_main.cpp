@@ -1,4 +1,4 @@
-// The tests' own beginning: some of them start ranks, which are this program again.
+// main() for tests that start ranks: a rank is this test program run again.
 #include <gtest/gtest.h>
 
 #include "own_data.h"

@@ -1,4 +1,4 @@
-// Words that Weft gave up for the field's stay out of what users read: texts that the program prints, help and documents.
+// Checks that retired words stay out of user-visible text: string literals, help and documents.
 
 #include <gtest/gtest.h>
 
@@ -29,17 +29,17 @@ constexpr Retired kRetired[] = {
     {"nobody", "no rank"},        {"whoever", "any rank that"},
 };
 
-// "15.5 GiB a rank": the field says per.
+// "15.5 GiB a rank" should be "15.5 GiB per rank".
 const std::regex kUnitPrice(
     R"((GiB|MiB|KiB|bytes|ms|us|TFLOP|tokens|rows) a (rank|step|parameter|device|GPU)\b)");
 
-// What a line of C++ prints: its string literals, without an #include's.
+// The string literals in a line of C++, except the file name of an #include.
 std::vector<std::string> literals_of(const std::string& line) {
   std::vector<std::string> literals;
   if (line.starts_with("#include")) return literals;
   for (std::size_t at = 0; at < line.size(); ++at) {
     if (line.compare(at, 2, "//") == 0) break;
-    if (line[at] == '\'' && at + 2 < line.size()) {  // a character, not the start of a text
+    if (line[at] == '\'' && at + 2 < line.size()) {  // a character literal, not the start of a string
       at = line.find('\'', at + (line[at + 1] == '\\' ? 3 : 2));
       if (at == std::string::npos) break;
       continue;
@@ -66,18 +66,18 @@ void for_lines(const fs::path& file, const Visit& visit) {
 void expect_plain(const std::string& text, const std::string& where) {
   for (const auto& [word, instead] : kRetired)
     EXPECT_EQ(text.find(word), std::string::npos)
-        << where << ": say '" << instead << "' for '" << word << "': " << text;
-  EXPECT_FALSE(std::regex_search(text, kUnitPrice)) << where << ": say 'per' for 'a': " << text;
+        << where << ": write '" << instead << "' instead of '" << word << "': " << text;
+  EXPECT_FALSE(std::regex_search(text, kUnitPrice)) << where << ": write 'per' instead of 'a': " << text;
 }
 
-TEST(Words, LiteralsAreTextsAlone) {
+TEST(Words, ExtractsStringLiterals) {
   EXPECT_EQ(literals_of(R"(say("a \"b\" c", 'x', "d");  // "not this")"),
             (std::vector<std::string>{"a \"b\" c", "d"}));
   EXPECT_TRUE(literals_of("#include \"weft/base/hash.h\"").empty());
   EXPECT_EQ(literals_of(R"(if (c == '"' || c == '\'') say("e");)"), (std::vector<std::string>{"e"}));
 }
 
-TEST(Words, OfTheProgramAreTheFieldsOwn) {
+TEST(Words, ProgramAvoidsRetiredWords) {
   int files = 0;
   for (const char* folder : {"src", "apps"})
     for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder)) {
@@ -85,14 +85,14 @@ TEST(Words, OfTheProgramAreTheFieldsOwn) {
       if (extension != ".h" && extension != ".cpp") continue;
       ++files;
       for_lines(entry.path(), [](const std::string& line, const std::string& where) {
-        if (line.find("WEFT_CHECK(") != std::string::npos) return;  // for who mends Weft
+        if (line.find("WEFT_CHECK(") != std::string::npos) return;  // read by developers only
         for (const std::string& literal : literals_of(line)) expect_plain(literal, where);
       });
     }
   EXPECT_GT(files, 500);
 }
 
-TEST(Words, OfTheDocumentsAreTheFieldsOwn) {
+TEST(Words, DocumentsAvoidRetiredWords) {
   std::vector<fs::path> files = {kRoot / "README.md", kRoot / "CONTRIBUTING.md"};
   for (const auto& entry : fs::recursive_directory_iterator(kRoot / "docs"))
     if (entry.path().extension() == ".md" || entry.path().extension() == ".txt")

@@ -1,4 +1,4 @@
-// What eslint looks for in the pages' scripts and styles. The pages are written for browsers of 2022 or later.
+// eslint rules for the scripts and styles of the pages, which target browsers of 2022 or later.
 import css from "@eslint/css";
 import js from "@eslint/js";
 import globals from "globals";
@@ -12,7 +12,7 @@ const strict = {
   "prefer-const": "error",
 };
 
-// What drawing.js, which comes first, gives to controls.js.
+// Names that drawing.js, which is loaded first, provides to controls.js.
 const drawing = Object.fromEntries(
   ["above", "data", "draw", "frame", "gutter", "plotWidth", "readColors", "setView", "showBytes", "showTime", "state",
     "toTime", "toX", "tracks", "view", "whole"].map(name => [name, "readonly"]));

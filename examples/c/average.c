@@ -3,7 +3,7 @@
  *   cc -std=c99 average.c $(pkg-config --cflags --libs weft) -o average
  *   weft launch -n 4 ./average
  *
- * mpirun, srun and torchrun start it as well.
+ * mpirun, srun and torchrun can start it, too.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ int main(void) {
   int code = 0;
   if (weft_connect(NULL, &comm) != WEFT_OK) return fail("connect");
 
-  /* Memory that all ranks of the machine reach: the sum is made in place, nothing is copied. */
+  /* Memory that all ranks of the machine share: they reduce in place, without copies. */
   if (weft_allocate(comm, COUNT * sizeof(float), &memory) != WEFT_OK) return fail("allocate");
   gradient = memory;
   for (i = 0; i < COUNT; ++i) gradient[i] = (float)weft_rank(comm);

@@ -1,9 +1,9 @@
-/* Asks how a model should be distributed over a cluster, and prints the answer in one line.
+/* Plans the distribution of a model over a cluster and prints it in one line.
  *
  *   cc -std=c99 plan.c $(pkg-config --cflags --libs weft) -o plan
  *   ./plan 'EXPLAIN TRAIN gpt2 ON dgx1 WITH (b = 64)'
  *
- * A library that lies where the loader does not look: LD_LIBRARY_PATH=$(pkg-config --variable=libdir weft).
+ * If the loader does not find the library: LD_LIBRARY_PATH=$(pkg-config --variable=libdir weft).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #include <weft/weft.h>
 
-/* The text after "key": in a JSON answer, until its closing quote. A program of your own has a JSON reader. */
+/* Prints the string value of "key" in a JSON answer. A real program would use a JSON parser. */
 static void print_field(const char* json, const char* key) {
   const char* at = strstr(json, key);
   if (at == NULL) return;
@@ -38,5 +38,5 @@ int main(int argc, char** argv) {
   }
   weft_answer_free(answer);
   weft_session_close(session);
-  return status; /* the weft program's exit codes */
+  return status; /* the same exit codes as the weft program's */
 }

@@ -1,4 +1,4 @@
-/* Rank 0 hands out work to whoever asks for it: messages with tags, received from any rank.
+/* Rank 0 distributes tasks to the ranks that request them: tagged messages, received from any rank.
  *
  *   cc -std=c99 work_queue.c $(pkg-config --cflags --libs weft) -o work_queue
  *   weft launch -n 4 ./work_queue
@@ -15,7 +15,7 @@ static int fail(const char* what) {
   return 1;
 }
 
-/* A worker's first result is 0: it asks for something to do. The task 0 is no task. */
+/* A worker's first result is 0, which only requests a task. Task 0 means that there are none left. */
 static int hand_out(weft_comm* comm, int64_t* total) {
   int64_t next = 1, result, none = 0;
   int workers = (int)weft_size(comm) - 1;

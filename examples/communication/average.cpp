@@ -1,4 +1,4 @@
-// Averages a number over all ranks, and goes on without a rank that dies.
+// Averages a number over all ranks, and continues with the others if a rank fails.
 //
 //   c++ -std=c++20 ... average.cpp        (see docs/communication.md)
 //   weft launch -n 4 ./average

@@ -1,1 +1,1 @@
-"""Weft beside PyTorch: `python -m weft.export script.py` writes the model of a script as WeftQL."""
+"""Weft's tools for PyTorch: `python -m weft.export script.py` converts models to WeftQL."""

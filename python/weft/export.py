@@ -1,15 +1,17 @@
 """python -m weft.export script.py [-o model.weft] [--onnx model.onnx] [--name NAME] [--model NAME] [--weft PROGRAM]
 
-The model of a PyTorch script as WeftQL, with its weights as safetensors beside it. The script has
+Converts the model of a PyTorch script to WeftQL and writes its weights as safetensors next to it.
+The script defines
 
-    model     a torch.nn.Module; --model names another
-    inputs    a tuple of tensors that it is called with
-    loss      optional: loss(output, *targets), and `targets`, a tuple of tensors. Without it the module's own result
-              is what the model gives: a loss, where it is one number
+    model     a torch.nn.Module; --model selects another name
+    inputs    a tuple of example inputs
+    loss      optional: loss(output, *targets), with `targets`, a tuple of tensors. Without it, the
+              model's output is the module's result, which is a loss if it is a scalar
 
-and runs as a module does that is imported: what stands under `if __name__ == "__main__"` does not. Shapes are those of
-the inputs. The graph is written as ONNX, which `weft import` reads, folding layers that repeat; --onnx keeps that file.
-Without -o the text goes to standard output. What has no form in WeftQL is an error that says where it stands.
+The script runs like an imported module, so code under `if __name__ == "__main__"` does not run.
+Shapes are those of the inputs. The graph is written as ONNX, which `weft import` reads, folding
+repeated layers; --onnx keeps that file. Without -o, the text goes to standard output. Unsupported
+operations are errors with their source location.
 """
 
 import argparse
@@ -41,18 +43,18 @@ def find_program(given):
 
 
 def export_onnx(model, inputs, path, name="model", loss=None, targets=()):
-    """Writes the ONNX file of a module; returns notes on what was left out."""
+    """Writes the ONNX file of a module. Returns notes on what was left out."""
     inputs, targets = as_tuple(inputs), as_tuple(targets)
     names = argument_names(model.forward, len(inputs))
     module = model
     if loss is not None:
-        # The first argument of a loss is what the model gives.
+        # The first argument of a loss is the model's output.
         targeted = argument_names(loss.forward if isinstance(loss, torch.nn.Module) else loss, len(targets) + 1)[1:]
         module = WithLoss(model, loss, len(inputs))
         names = names + [one if one not in names else one + "_target" for one in targeted]
     notes = set()
     traced = trace(module, inputs + targets, names, notes)
-    if loss is not None:  # tensors are called as the model itself calls them
+    if loss is not None:  # tensors keep their names within the model
         traced.sources = {node: (kind, own.removeprefix("model.") if kind != "input" else own, tensor)
                           for node, (kind, own, tensor) in traced.sources.items()}
     lowering = Lowering(traced, name)

@@ -1,8 +1,9 @@
-"""ATen's operators as those of ONNX that `weft import` reads.
+"""Lowers ATen operators to the ONNX operators that `weft import` reads.
 
-What depends on no input and no parameter is computed here: masks, positions. Rows that torch merges before a product
-and cuts again after it, [b, s, d] to [b * s, d], stay apart: names of indices are what a plan is made of. A part of a
-linear map's outputs, as of queries, keys and values that are one, becomes a map of its own.
+Values that depend on no input and no parameter, such as masks and positions, are computed here.
+Torch flattens rows before a product and restores them after it, [b, s, d] to [b * s, d]; here they
+keep their dims, since a plan names each index. A slice of a linear layer's outputs, such as the
+queries of a fused QKV projection, becomes a separate layer.
 """
 
 import math
@@ -14,11 +15,11 @@ import torch
 from .onnx_file import FLOAT, INT64, OnnxFile
 from .trace import NotUnderstood
 
-LEAST_MASK = -1e9  # what is masked has no weight in a softmax either way; infinity would not be a number of a file
+LEAST_MASK = -1e9  # acts as minus infinity in a softmax; a file cannot hold infinity
 
 
 class Value:
-    """A tensor of the file. Its shape may merge or cut the dims that the node has, in the same order."""
+    """A tensor of the file. Its shape may merge or split the node's dims, in the same order."""
 
     def __init__(self, name, shape):
         self.name, self.shape = name, tuple(shape)
@@ -37,11 +38,11 @@ class Lowering:
         self.traced = traced
         self.file = OnnxFile(name)
         self.values = {}  # node: Value
-        self.constants = {}  # node: what is known now
-        self.parameters = {}  # node: (name, tensor), as it is or turned: (name, tensor, True)
+        self.constants = {}  # node: tensor
+        self.parameters = {}  # node: (name, tensor, whether transposed)
         self.buffers = {}  # node: name
         self.whole_inputs = set()  # names
-        self.fixed = {}  # by shape and numbers: the names of constants
+        self.fixed = {}  # (shape, bytes): name of the constant
         self.notes = []
         self.count = 0
 
@@ -123,7 +124,7 @@ class Lowering:
     def shape(self, node):
         if node in self.constants:
             return tuple(self.constants[node].shape)
-        # Of several results, the first.
+        # For several results, the shape of the first.
         first = [user for user in node.users if user.target is operator.getitem and user.args[1] == 0]
         told = [one.meta[key] for one in (node, *first) for key in ("tensor", "val", "tensor_meta") if key in one.meta]
         value = next(one for one in told if one is not None)
@@ -137,7 +138,7 @@ class Lowering:
         self.file.tensor(name, FLOAT, tensor.shape, lambda: numbers_of(tensor))
 
     def constant(self, tensor, stem="constant"):
-        """Of whole numbers or not, a single number or many."""
+        """Adds a tensor or a single number to the file."""
         if not isinstance(tensor, torch.Tensor):
             tensor = torch.tensor(float(tensor))
         name = self.fresh(stem)
@@ -147,7 +148,7 @@ class Lowering:
         return self.kept(tensor, name)
 
     def kept(self, tensor, name):
-        # The same in every layer is one, which layers share.
+        # Equal constants are stored once and shared between layers.
         numbers = numbers_of(tensor)
         key = (tuple(tensor.shape), numbers)
         if key not in self.fixed:
@@ -161,7 +162,7 @@ class Lowering:
         return name
 
     def loose(self, node):
-        """The value, whose dims may be merged or cut otherwise."""
+        """The value, whose dims may be merged or split differently from the node's."""
         if node in self.values:
             return self.values[node]
         constant = self.constants[node]
@@ -208,10 +209,10 @@ class Lowering:
         self.values[node] = self.reshaped(self.loose(x), self.shape(node))
 
     def merged_view(self, node, x, *_, **__):
-        """Rows that were merged stay apart until somebody needs them merged."""
+        """Keeps merged rows as separate dims until an operator needs them merged."""
         value, shape = self.loose(x), self.shape(node)
         if "scores" in x.meta or value.name in self.whole_inputs:
-            # What a loss is made of, and its labels: it looks at them as they were.
+            # The scores and labels of a loss, which reads them with their original dims.
             node.meta.update({key: x.meta[key] for key in ("scores",) if key in x.meta})
             self.values[node] = value
             return
@@ -223,7 +224,7 @@ class Lowering:
     def expand(self, node, x, *_, **__):
         if self.shape(x) == self.shape(node):
             return self.same(node, x)
-        # Operands of one number along a dim go with others of more by themselves.
+        # Elementwise operators broadcast dims of size 1 themselves.
         if all(one == other or one == 1 for one, other in zip(self.shape(x)[::-1], self.shape(node)[::-1])):
             self.values[node] = self.get(x)
             node.meta["narrow"] = True
@@ -249,7 +250,7 @@ class Lowering:
         return self.permute(node, x, order)
 
     def linear(self, node, x, weight, bias, parameter=None):
-        """Rows times a matrix. `weight`: a Value [inputs, outputs]."""
+        """Multiplies rows by a matrix. `weight`: a Value [inputs, outputs]."""
         rows = self.loose(x)
         if rows.shape[-1] != self.shape(x)[-1]:
             rows = self.get(x)
@@ -299,7 +300,7 @@ class Lowering:
         linear = self.linear_behind(x) if dim % rank == rank - 1 else None
         begin = 0
         for i, size in enumerate(sizes):
-            if linear is not None:  # as many smaller maps, whose outputs are sliced apart from each other
+            if linear is not None:  # one smaller layer per slice
                 self.values[(node, i)] = self.cut_linear(node, linear, begin, size, i)
             else:
                 self.values[(node, i)] = self.range_of(node, x, dim % rank, begin, size)
@@ -309,14 +310,14 @@ class Lowering:
         return self.split(node, x, -(-self.shape(x)[dim] // chunks), dim)
 
     def range_of(self, node, x, dim, begin, size):
-        """Positions along one dim."""
+        """A range of positions along one dim."""
         value = self.get(x)
         shape = (*value.shape[:dim], size, *value.shape[dim + 1 :])
         bounds = [self.wholes([one]) for one in (begin, begin + size, dim)]
         return self.emit("Slice", [value.name, *bounds], shape, node)
 
     def position_of(self, node, x, dim, place):
-        """One position along a dim, without the dim."""
+        """One position along a dim, which is removed."""
         shape = self.shape(x)
         one = self.range_of(node, x, dim, place % shape[dim], 1)
         return self.reshaped(one, (*shape[:dim], *shape[dim + 1 :]))
@@ -396,14 +397,14 @@ class Lowering:
         if alpha != 1:
             right = self.emit("Mul", [right, self.constant(alpha)], self.shape(b)).name
         self.give(node, operation, [name(a), right])
-        # A bias that is added by itself.
+        # A bias added by a separate operator.
         linear = self.linear_behind(a) if operation == "Add" and isinstance(a, torch.fx.Node) and b in self.parameters else None
         if linear is not None and linear.meta["linear"][2] is None and len(self.shape(b)) == 1:
             node.meta["linear"] = (*linear.meta["linear"][:2], right)
             node.meta["bias"] = self.parameters[b]
 
     def activation(self, node, operation, x, **attributes):
-        # One number of each: rows that stay apart may go on so.
+        # Elementwise: rows may keep their separate dims.
         value = self.loose(x)
         self.values[node] = self.emit(operation, [value.name], value.shape, node, **attributes)
 
@@ -489,7 +490,7 @@ class Lowering:
         elif places == list(range(rank)) and not keepdim:
             self.give(node, "ReduceMean", [self.loose(x).name], keepdims=0)
         elif places == [rank - 1]:
-            # The product with a column of the same numbers.
+            # A product with a column whose elements are all equal.
             features = self.shape(x)[-1]
             column = self.kept(torch.full((features, 1), 1 / features), self.fresh("mean_of"))
             made = self.emit("MatMul", [self.get(x).name, column], (*self.shape(x)[:-1], 1), node)
@@ -523,7 +524,7 @@ class Lowering:
             x = self.loose(of)
             if x.shape[:-1] != known.shape:
                 x, known = self.get(of), self.get(labels)
-            # Classes come second in ONNX.
+            # ONNX expects classes in the second dim.
             rank = len(x.shape)
             if rank > 2:
                 x = self.turned(x, [0, rank - 1, *range(1, rank - 1)])
@@ -546,7 +547,7 @@ def numbers_of(tensor):
 
 
 def merges(apart, merged):
-    """[b, s, d] to [b * s, d]: the leading dims are merged, the others stay."""
+    """Whether the leading dims are merged and the others are equal: [b, s, d] to [b * s, d]."""
     more = len(apart) - len(merged)
     return apart[more + 1 :] == merged[1:] and elements(apart[: more + 1]) == merged[0]
 

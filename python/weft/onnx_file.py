@@ -1,7 +1,8 @@
-"""An ONNX file, written as protobuf writes it: a tag and a length before everything.
+"""Writes ONNX files in the protobuf wire format, in which each field is preceded by its tag and
+length.
 
-Numbers of the fields are those of onnx.proto. Tensors of more than a few bytes stand in a file beside the model's,
-one after the other, so that nobody has to hold them all at once.
+Field numbers are those of onnx.proto. Large tensors are stored one after the other in a second
+file, so that they need not be in memory all at once.
 """
 
 import os
@@ -60,12 +61,12 @@ def attribute(name, value):
 
 
 class OnnxFile:
-    """A graph under construction; `save` writes it."""
+    """Builds a graph; `save` writes it."""
 
     def __init__(self, name):
         self.name = name
         self.nodes = []  # (operation, name, inputs, outputs, attributes)
-        self.tensors = {}  # by name; data may be a function that gives them
+        self.tensors = {}  # by name; data may be a function that returns the bytes
         self.inputs = []  # (name, kind, shape)
         self.outputs = []  # (name, shape)
 
@@ -76,11 +77,11 @@ class OnnxFile:
         self.tensors[name] = Tensor(kind, tuple(shape), data)
 
     def fixed(self, name, shape, data):
-        """Numbers that do not learn."""
+        """Adds a constant, which is not trained."""
         self.nodes.append(("Constant", "", [], name, {"value": Tensor(FLOAT, tuple(shape), data)}))
 
     def rename(self, value, name):
-        """Calls what a node makes otherwise; what no node makes gets one."""
+        """Renames a value; a value that no node computes gets an Identity node."""
         if not any(node[3] == value for node in self.nodes):
             self.add("Identity", [value], name)
             return
@@ -89,7 +90,7 @@ class OnnxFile:
                       for operation, own, inputs, output, attributes in self.nodes]
 
     def drop_unread(self):
-        """Leaves what the outputs are made of."""
+        """Removes nodes and tensors that no output depends on."""
         needed = {name for name, _ in self.outputs}
         kept = []
         for node in reversed(self.nodes):
@@ -100,7 +101,7 @@ class OnnxFile:
         self.tensors = {name: tensor for name, tensor in self.tensors.items() if name in needed}
 
     def save(self, path):
-        """Writes `path`, and `path`.data where tensors are large; returns what it wrote."""
+        """Writes `path`, and `path`.data if there are large tensors. Returns the files written."""
         beside = path + ".data"
         graph = bytearray()
         for operation, name, inputs, output, attributes in self.nodes:

@@ -1,7 +1,7 @@
-"""A module as a graph of ATen's operators, every shape known.
+"""Traces a module into a graph of ATen operators with static shapes.
 
-torch.export makes it where there is one; older versions of torch trace the module's call with make_fx. Either way
-control flow that depends on data is refused, with the line that has it.
+Uses torch.export if available; older versions of torch trace a call of the module with make_fx.
+Both reject control flow that depends on data, with its source line.
 """
 
 import contextlib
@@ -13,11 +13,11 @@ import torch
 
 
 class NotUnderstood(Exception):
-    """Something that has no form in WeftQL, and its place."""
+    """An operation that WeftQL does not support, with its source location."""
 
 
 class Traced:
-    """`graph` of torch.fx; `sources` by placeholder: ("input" | "parameter" | "buffer", name, tensor)."""
+    """A torch.fx graph; `sources` by placeholder: ("input" | "parameter" | "buffer", name, tensor)."""
 
     def __init__(self, module, sources):
         self.module = module
@@ -25,7 +25,7 @@ class Traced:
         self.sources = sources
 
     def attribute(self, way):
-        """A tensor of the graph, and the placeholder that it is too: of parameters that are tied."""
+        """A tensor of the graph, and the placeholder of the parameter it is tied to, if any."""
         tensor = self.module
         for part in way.split("."):
             tensor = getattr(tensor, part)
@@ -36,7 +36,7 @@ class Traced:
 
 
 class WithLoss(torch.nn.Module):
-    """The module, and a loss of what it gives."""
+    """A module followed by a loss of its output."""
 
     def __init__(self, model, loss, inputs):
         super().__init__()
@@ -52,7 +52,7 @@ def argument_names(function, count, skip=()):
 
 
 def place_of(stack):
-    """The innermost frame that is not torch's own: "net.py:12"."""
+    """The innermost frame outside of torch, such as "net.py:12"."""
     own = os.path.dirname(torch.__file__), os.path.dirname(__file__)
     frames = [frame for frame in stack if not frame.filename.startswith(own) and "<" not in frame.filename]
     return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else None
@@ -73,11 +73,11 @@ def traced_by_calls(module, inputs, names):
         return functional_call(module, dict(zip(state, values)), tuple(values[len(state) :]))
 
     tensors = [{**parameters, **buffers}[name].detach() for name in state]
-    # Places of calls, which make_fx does not keep by itself.
+    # Records source locations, which make_fx does not keep.
     tracer = proxy_tensor.PythonKeyTracer
     before, tracer.create_node = tracer.create_node, with_places(tracer.create_node)
     try:
-        # A call may change buffers, such as statistics of batches: of copies.
+        # A call may change buffers, such as batch statistics, so it gets copies.
         copies = [one if name in parameters else one.clone() for name, one in zip(state, tensors)]
         made = proxy_tensor.make_fx(call)(*copies, *inputs)
     finally:
@@ -128,7 +128,7 @@ def traced_by_export(module, inputs, names):
 
 @contextlib.contextmanager
 def without_dropout(notes):
-    """Dropout is the identity meanwhile: what it leaves out by chance has no place in a graph that is compared."""
+    """Replaces dropout by the identity: a random mask must not become part of the graph."""
     before = torch.nn.functional.dropout
 
     def identity(x, p=0.5, training=True, inplace=False):
@@ -144,12 +144,12 @@ def without_dropout(notes):
 
 
 def trace(module, inputs, names, notes):
-    """Fails with NotUnderstood where the module's way depends on its data. `notes`: a set that it adds to."""
+    """Raises NotUnderstood if control flow depends on data. Adds to the set `notes`."""
     how = traced_by_export if hasattr(torch, "export") and hasattr(torch.export, "export") else traced_by_calls
     try:
         with without_dropout(notes):
             return how(module, inputs, names)
-    except Exception as error:  # whatever torch throws: its kinds differ by version
+    except Exception as error:  # torch's exception types differ by version
         place = place_of(traceback.extract_tb(error.__traceback__))
         told = str(error).strip().split("\n")[0]
         branches = any(word in str(error) for word in ("data-dependent", "_local_scalar_dense", "DataDependent"))

@@ -1,5 +1,5 @@
-// Any text is an algorithm or complained about; an algorithm prints, the print means the same, and for
-// whatever parameters a trace ends with moves that lie within their buffers, or with an error.
+// Any text is an algorithm or an error. An algorithm prints, and the printed text means the same.
+// For any parameters, a trace ends with moves within their buffers or with an error.
 
 #include "promise.h"
 #include "weft/collectives/algorithm/algorithm.h"
@@ -20,30 +20,31 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!algorithm.ok()) {
     promise(!algorithm.error().message.empty(), "an error has a message");
     promise(weft::language::complain(algorithm.error(), text).ends_with('\n'),
-            "a complaint ends its last line");
+            "a complaint ends with a newline");
     return 0;
   }
   const std::string printed = print(*algorithm);
   const auto again = parse_algorithm(printed);
-  promise(again.ok(), "what print writes, parse reads", printed);
-  promise(print(*again) == printed, "print after parse changes nothing", printed);
+  promise(again.ok(), "printed text parses", printed);
+  promise(print(*again) == printed, "parsed text prints the same", printed);
 
-  AlgorithmLibrary library;  // so that it can call itself
+  AlgorithmLibrary library;  // so that the algorithm can call itself
   library.add(*algorithm);
   const TraceLimits limits{.moves = 2000, .moved_chunks = 5000, .memory_chunks = 5000, .work = 20000};
   for (const std::int64_t ranks : {1, 2, 3, 4}) {
     const Arguments arguments = {{"ranks", ranks}};
     const auto moves = trace(*algorithm, arguments, library, limits);
     const auto same = trace(*again, arguments, library, limits);
-    promise(moves.ok() == same.ok(), "the print runs as the text does", printed);
+    promise(moves.ok() == same.ok(), "printed text traces the same", printed);
     if (!moves.ok()) {
       promise(!moves.error().message.empty(), "an error has a message");
       continue;
     }
-    promise(*moves == *same, "the print means what the text meant", printed);
+    promise(*moves == *same, "printed text means the same", printed);
     promise(check_moves(*moves).ok(), "moves lie within their buffers", printed);
     const Measure measured = measure(*moves);
-    promise(measured.steps <= static_cast<std::int64_t>(moves->moves.size()), "a chain is made of moves");
+    promise(measured.steps <= static_cast<std::int64_t>(moves->moves.size()),
+            "there are at most as many steps as moves");
     const auto read = parse_moves(print(*moves));
     promise(read.ok() && *read == *moves, "moves read back", print(*moves));
   }

@@ -1,5 +1,6 @@
-// Any bytes are a rank's trace or an error; a trace prints, its print reads back as the same, its nodes come
-// after nodes that there are, and it runs to an end or to an error that says why not.
+// Any bytes are a rank's trace or an error. A trace prints and reads back the same, its
+// dependencies refer to existing nodes, and running it ends normally or with an error that says
+// why.
 
 #include <algorithm>
 #include <string>
@@ -26,15 +27,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   const auto& nodes = trace.ranks.at(0).nodes;
-  promise(std::ranges::is_sorted(nodes, {}, &sim::TraceNode::id), "nodes are in order of id");
+  promise(std::ranges::is_sorted(nodes, {}, &sim::TraceNode::id), "nodes are sorted by id");
   for (const sim::TraceNode& node : nodes)
     promise(std::ranges::all_of(node.after, [&](std::uint32_t before) { return before < nodes.size(); }),
-            "a node comes after nodes that there are", node.name);
+            "a node depends only on existing nodes", node.name);
   sim::ExecutionTrace again;
   again.groups = trace.groups;
   const std::string printed = formats::print_chakra(trace, 0);
-  promise(formats::parse_chakra(printed, "b.0.et", again).ok(), "what is printed reads back");
-  promise(formats::print_chakra(again, 0) == printed, "print after parse changes nothing");
+  promise(formats::parse_chakra(printed, "b.0.et", again).ok(), "printed text reads back");
+  promise(formats::print_chakra(again, 0) == printed, "parsed text prints the same");
 
   const sim::TraceNetwork ring{{{sim::TraceDimension::Kind::ring, 1, 1e9, 1e-6}}};
   sim::TraceSystem system;

@@ -1,5 +1,5 @@
-// Any text is a chunk program or complained about; a program reads back as it was printed, and is judged:
-// malformed, wrong or right, never a crash. The same of moves.
+// Any text is a chunk program or an error. A printed program reads back the same, and the checker
+// finds it malformed, wrong or correct but never crashes. The same holds for moves.
 
 #include <algorithm>
 
@@ -14,7 +14,8 @@ using namespace weft::collective;
 
 namespace {
 
-// A sound program may have very large buffers and transfers, which take the checker too long here.
+// A valid program may have very large buffers and transfers, for which the checker takes too long
+// here.
 bool is_small(const Program& program) {
   constexpr std::int32_t kMost = 100;
   const Collective& collective = program.collective;
@@ -33,16 +34,16 @@ void read_program(std::string_view text) {
   if (!program.ok()) {
     promise(!program.error().message.empty(), "an error has a message");
     promise(weft::language::complain(program.error(), text).ends_with('\n'),
-            "a complaint ends its last line");
+            "a complaint ends with a newline");
     return;
   }
   const std::string printed = print(*program);
   const auto again = parse_program(printed);
-  promise(again.ok(), "what print writes, parse reads", printed);
-  promise(*again == *program, "the print means what the text meant", printed);
+  promise(again.ok(), "printed text parses", printed);
+  promise(*again == *program, "printed text means the same", printed);
   if (check_form(*program) || !is_small(*program)) return;
   const Report report = check(*program);
-  promise(!report.finding || !report.finding->text.empty(), "a finding says what it found", printed);
+  promise(!report.finding || !report.finding->text.empty(), "a finding has a text", printed);
 }
 
 void read_moves(std::string_view text) {

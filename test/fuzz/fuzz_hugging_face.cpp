@@ -1,4 +1,5 @@
-// Any text is a model or an error of the user; a model's text is WeftQL, and its weights are sizes that can be counted.
+// Any text is a model or a user error. A model's text is WeftQL, and its weights add up to its
+// parameter count.
 
 #include "promise.h"
 #include "weft/language/parser.h"
@@ -12,8 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto model =
       weft::imports::import_hugging_face(text, {.name = {}, .otherwise = {}, .plain_rotary = plain});
   if (!model.ok()) {
-    promise(model.error().fault == weft::Fault::user, "a wrong file is the user's");
-    promise(!model.error().message.empty(), "an error says what is wrong");
+    promise(model.error().fault == weft::Fault::user, "a bad file is a user error");
+    promise(!model.error().message.empty(), "an error has a message");
     return 0;
   }
   promise(model->parameters > 0, "a model has parameters", text);

@@ -1,4 +1,5 @@
-// Any bytes are a model graph or an error; a model is a well-formed plan, whose text reads back.
+// Any bytes are a model graph or an error. A model is a well-formed plan that prints and reads back
+// the same.
 
 #include "promise.h"
 #include "weft/formats/model_json.h"
@@ -16,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   promise(!graph->outputs().empty(), "a model has an output", text);
-  promise(weft::plan::verify(*graph).ok(), "what is read is well formed", text);
+  promise(weft::plan::verify(*graph).ok(), "a model that was read is well formed", text);
   const std::string printed = weft::plan::print(*graph);
   const auto again = weft::plan::read(printed, weft::ops::all());
   promise(again.ok() && weft::plan::print(*again) == printed, "the plan reads back", printed);

@@ -1,4 +1,4 @@
-// Any text is a program or an error of the user; a program that can be written is read back the same.
+// Any text is a program or a user error. A program that can be written reads back the same.
 
 #include "promise.h"
 #include "weft/formats/msccl_target.h"
@@ -20,9 +20,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto written = write_msccl_xml(read->program);
     if (!written.ok()) continue;
     const auto again = read_msccl_xml(*written);
-    promise(again.ok(), "what is written can be read", *written);
-    promise(again->program == read->program, "what is written is what was read", *written);
-    promise(*write_msccl_xml(again->program) == *written, "writing is the same every time", *written);
+    promise(again.ok(), "a written program can be read", *written);
+    promise(again->program == read->program, "a written program reads back the same", *written);
+    promise(*write_msccl_xml(again->program) == *written, "writing is deterministic", *written);
   }
   return 0;
 }

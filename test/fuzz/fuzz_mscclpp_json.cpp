@@ -1,4 +1,5 @@
-// Any bytes are an execution plan or an error; a plan has a verdict, and comes back equal when it is written.
+// Any bytes are an execution plan or an error. The checker reaches a verdict on a plan, and a
+// written plan reads back the same.
 
 #include "promise.h"
 #include "weft/collectives/one_sided/one_sided.h"
@@ -17,11 +18,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   if (weft::collective::check_form(*plan)) return 0;
   const auto report = weft::collective::check(*plan);
-  promise(!report.finding || !report.finding->text.empty(), "a finding says what it found");
+  promise(!report.finding || !report.finding->text.empty(), "a finding has a text");
   const auto written = write_mscclpp_json(*plan);
-  promise(written.ok(), "a plan of good form can be written", text);
+  promise(written.ok(), "a well-formed plan can be written", text);
   const auto again = read_mscclpp_json(*written);
-  promise(again.ok() && *again == *plan, "a plan that is written and read is the same", *written);
-  promise(*write_mscclpp_json(*again) == *written, "the same plan is the same text", *written);
+  promise(again.ok() && *again == *plan, "a written plan reads back the same", *written);
+  promise(*write_mscclpp_json(*again) == *written, "equal plans give equal text", *written);
   return 0;
 }

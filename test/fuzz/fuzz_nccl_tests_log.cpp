@@ -1,5 +1,5 @@
-// Any text is a table of times or an error of the user; a table's sizes ascend, its times are finite, and
-// what is printed of it is read back with the same sizes.
+// Any text is a table of times or a user error. Sizes ascend, times are finite, and a printed table
+// reads back with the same sizes.
 
 #include <cmath>
 
@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto table = weft::formats::parse_collective_table(text, "a.log");
   if (!table.ok()) {
-    promise(table.error().fault == weft::Fault::user, "a wrong file is the user's");
+    promise(table.error().fault == weft::Fault::user, "a bad file is a user error");
     promise(!table.error().message.empty(), "an error has a message");
     return 0;
   }
@@ -26,13 +26,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const std::string printed = weft::formats::print_nccl_tests_log(*table);
   const auto again = weft::formats::parse_collective_table(printed, "again.log");
-  promise(again.ok(), "what is printed can be read", printed);
-  promise(again->rows.size() == table->rows.size(), "as many rows are read back", printed);
-  promise(again->ranks == table->ranks, "the ranks are read back", printed);
+  promise(again.ok(), "printed text can be read", printed);
+  promise(again->rows.size() == table->rows.size(), "the number of rows reads back", printed);
+  promise(again->ranks == table->ranks, "the rank count reads back", printed);
   for (std::size_t i = 0; i < table->rows.size(); ++i) {
-    promise(again->rows[i].bytes == table->rows[i].bytes, "sizes are read back", printed);
+    promise(again->rows[i].bytes == table->rows[i].bytes, "sizes read back", printed);
     const double before = table->rows[i].in_place_us, after = again->rows[i].in_place_us;
-    promise(std::fabs(after - before) <= 0.06 * before, "times are read back, rounded", printed);
+    promise(std::fabs(after - before) <= 0.06 * before, "times read back up to rounding", printed);
   }
   return 0;
 }

@@ -1,5 +1,5 @@
-// Any text is a machine or an error of the user; every link of a machine joins two elements that it has, at
-// a bandwidth that is a number.
+// Any text is a topology or a user error. Every link joins two existing elements and has a finite
+// bandwidth.
 
 #include <cmath>
 
@@ -35,8 +35,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const NcclLink& link : links(*system)) {
     for (const NcclVertex& end : {link.from, link.to})
       promise(end.index >= 0 && static_cast<std::size_t>(end.index) < elements(*system, end.kind),
-              "a link ends at an element");
-    promise(std::isfinite(link.bandwidth) && link.bandwidth >= 0, "a bandwidth is a number from 0");
+              "a link joins existing elements");
+    promise(std::isfinite(link.bandwidth) && link.bandwidth >= 0, "a bandwidth is finite and not negative");
     promise(link.from != link.to, "a link has two ends");
   }
   return 0;

@@ -1,4 +1,5 @@
-// Any bytes are a table or an error; a table has as many values as its rows want, all finite.
+// Any bytes are a table or an error. A table has exactly the values of its rows, and all are
+// finite.
 
 #include "table_promise.h"
 #include "weft/formats/npy.h"

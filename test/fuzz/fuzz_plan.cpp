@@ -1,5 +1,5 @@
-// Any text is a plan or an error; a plan prints, reads back to the same print and the same hash,
-// and is well formed.
+// Any text is a plan or an error. A plan is well formed, and reads back with the same text and
+// hash.
 
 #include "promise.h"
 #include "weft/plan/graph/hash.h"
@@ -18,11 +18,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const std::string printed = weft::plan::print(*graph);
   const weft::Status verified = weft::plan::verify(*graph);
-  promise(verified.ok(), "what read accepts is well formed", printed);
+  promise(verified.ok(), "a plan that was read is well formed", printed);
   const auto again = weft::plan::read(printed, weft::ops::all());
-  promise(again.ok(), "what print writes, read reads", printed);
-  promise(weft::plan::print(*again) == printed, "print after read changes nothing", printed);
-  promise(weft::plan::structural_hash(*again) == weft::plan::structural_hash(*graph), "the hash survives",
-          printed);
+  promise(again.ok(), "printed text can be read", printed);
+  promise(weft::plan::print(*again) == printed, "a plan that was read prints the same", printed);
+  promise(weft::plan::structural_hash(*again) == weft::plan::structural_hash(*graph),
+          "the hash is the same after reading back", printed);
   return 0;
 }

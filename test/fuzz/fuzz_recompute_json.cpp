@@ -1,4 +1,5 @@
-// Any text is a list of graphs or an error of the user; a small graph that is taken has steps that the judge takes.
+// Any text is a list of graphs or a user error. For a small graph, the computed steps pass the
+// checker.
 
 #include "promise.h"
 #include "weft/formats/recompute_json.h"
@@ -10,10 +11,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto graphs = weft::formats::read_recompute_graphs(text);
   if (!graphs.ok()) {
-    promise(graphs.error().fault == weft::Fault::user, "a wrong file is the user's");
+    promise(graphs.error().fault == weft::Fault::user, "a bad file is a user error");
     return 0;
   }
-  constexpr std::size_t kMostSolved = 8;  // nodes: larger graphs take long for one input
+  constexpr std::size_t kMostSolved = 8;  // nodes: larger graphs take too long per input
   for (const auto& graph : *graphs) {
     if (graph.nodes.size() > kMostSolved) continue;
     const auto least = weft::memory::recompute(graph, 0);
@@ -21,10 +22,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto found = weft::memory::recompute(graph, least->least_budget);
     promise(found.ok() && found->feasible, "the least budget is enough", text);
     const auto replayed = weft::memory::replay(graph, found->steps);
-    promise(replayed.ok(), "the judge takes the steps", text);
-    promise(replayed->peak <= least->least_budget, "they stay within the budget", text);
+    promise(replayed.ok(), "the steps pass the checker", text);
+    promise(replayed->peak <= least->least_budget, "the steps stay within the budget", text);
     if (least->least_budget > graph.input_size)
-      promise(!weft::memory::recompute(graph, least->least_budget - 1)->feasible, "less is not enough", text);
+      promise(!weft::memory::recompute(graph, least->least_budget - 1)->feasible,
+              "less than the least budget is infeasible", text);
   }
   return 0;
 }

@@ -1,5 +1,5 @@
-// Any bytes are lines, each a rule or an error; a rule has a verdict, the same one twice, and an answer that
-// is JSON.
+// Any bytes are lines, each a rule or an error. Proving a rule twice gives the same verdict, and
+// the output is JSON.
 
 #include "promise.h"
 #include "weft/formats/json_node.h"
@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       continue;
     }
     if (++judged > 4) break;
-    promise(!print(*line->equation).empty(), "a rule can be shown");
+    promise(!print(*line->equation).empty(), "a rule can be printed");
     const auto verdict = prove(*line->equation, options);
     const std::string answer = write_verdict(line->equation->id, verdict, 0);
     promise(parse_json(answer).ok(), "an answer is JSON", answer);

@@ -1,5 +1,5 @@
-// Any bytes are a checkpoint or an error; a checkpoint's tensors lie within the bytes, are as large as
-// their shapes say, and stand in order of name.
+// Any bytes are a checkpoint or an error. Tensors lie within the file, match the size of their
+// shapes, and are sorted by name.
 
 #include <algorithm>
 
@@ -17,14 +17,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   const auto* const begin = reinterpret_cast<const std::byte*>(data);
-  promise(std::ranges::is_sorted(checkpoint->tensors, {}, &TensorEntry::name),
-          "tensors are in order of name");
+  promise(std::ranges::is_sorted(checkpoint->tensors, {}, &TensorEntry::name), "tensors are sorted by name");
   for (const TensorEntry& tensor : checkpoint->tensors) {
     promise(tensor.data.data() >= begin && tensor.data.data() + tensor.data.size() <= begin + size,
             "a tensor lies within the file", tensor.name);
     auto expected = static_cast<std::uint64_t>(weft::plan::size_in_bytes(tensor.dtype));
     for (const std::int64_t extent : tensor.shape) expected *= static_cast<std::uint64_t>(extent);
-    promise(expected == tensor.data.size(), "a tensor is as large as its shape", tensor.name);
+    promise(expected == tensor.data.size(), "a tensor's size matches its shape", tensor.name);
     promise(checkpoint->find(tensor.name) == &tensor, "a tensor is found by its name", tensor.name);
   }
   return 0;

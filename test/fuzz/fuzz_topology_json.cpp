@@ -1,6 +1,6 @@
-// Any text is a topology or an error of the user that names the file; the devices of a topology come first,
-// and every link joins two of its nodes at a rate and a latency that are numbers. A profile is read for two
-// nodes as well, which is the same node twice on one network.
+// Any text is a topology or a user error that names the file. Devices come first, and every link
+// joins two nodes with a finite rate and latency. A profile is also read for two nodes, which are
+// copies of one node on one network.
 
 #include <cmath>
 
@@ -17,7 +17,7 @@ weft::Result<Topology> read(std::string_view text, std::int32_t nodes) {
   options.nodes = nodes;
   auto topology = weft::formats::read_topology_json(text, "a.json", options);
   if (topology.ok()) return topology;
-  promise(topology.error().fault == weft::Fault::user, "a wrong file is the user's");
+  promise(topology.error().fault == weft::Fault::user, "a bad file is a user error");
   promise(topology.error().message.starts_with("a.json: "), "an error names the file",
           topology.error().message);
   return topology;
@@ -34,8 +34,10 @@ void expect_wires(const Topology& topology) {
   for (const DirectedLink& link : topology.links) {
     promise(is_node(link.from) && is_node(link.to), "a link joins nodes that exist");
     promise(link.from != link.to, "a link has two ends");
-    promise(std::isfinite(link.bytes_per_second) && link.bytes_per_second > 0, "a rate is a positive number");
-    promise(std::isfinite(link.latency_seconds) && link.latency_seconds >= 0, "a latency is a number from 0");
+    promise(std::isfinite(link.bytes_per_second) && link.bytes_per_second > 0,
+            "a rate is finite and positive");
+    promise(std::isfinite(link.latency_seconds) && link.latency_seconds >= 0,
+            "a latency is finite and not negative");
   }
 }
 
@@ -49,6 +51,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!two.ok()) return 0;
   expect_wires(*two);
   promise(one.ok() && two->devices == 2 * one->devices, "two nodes have twice the devices of one", text);
-  promise(two->links.size() > 2 * one->links.size(), "two nodes are joined", text);
+  promise(two->links.size() > 2 * one->links.size(), "two nodes are connected", text);
   return 0;
 }

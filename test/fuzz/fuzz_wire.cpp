@@ -1,9 +1,9 @@
-// Any bytes from a socket are frames or a fault: a receiver hands out what was framed and nothing else, stops
-// at the first thing that is wrong, and stays stopped. Nobody proves with them that he knows the job's
-// secret.
+// Any bytes from a socket are frames or a fault. A receiver returns exactly what was framed, stops
+// at the first error, and stays stopped. No bytes can prove knowledge of the job's secret.
 //
-// The first byte says how the rest is taken: 1 payloads must carry checksums, 2 headers get the checksum they
-// should have, 4 payloads do. Without these a fuzzer never gets past a checksum.
+// The first byte selects how the rest is read: 1 requires checksums on payloads, 2 corrects the
+// checksums of headers, 4 those of payloads. Without this, a fuzzer would never get past a
+// checksum.
 
 #include <sys/socket.h>
 
@@ -34,7 +34,7 @@ std::size_t length_at(const Bytes& stream, std::size_t at) {
   return length;
 }
 
-// Mends checksums along the frames that the stream's own lengths make.
+// Corrects the checksums of the frames that the lengths in the stream delimit.
 void mend(Bytes& stream, bool headers, bool payloads) {
   for (std::size_t at = 0; at + kFrameHeaderBytes <= stream.size();) {
     const std::size_t begin = at + kFrameHeaderBytes;
@@ -45,7 +45,7 @@ void mend(Bytes& stream, bool headers, bool payloads) {
   }
 }
 
-// The header at `at`, if it is one.
+// The frame header at `at`, if it is valid.
 const FrameHeader* header_at(const Bytes& stream, std::size_t at,
                              std::variant<FrameHeader, Deviation>& decoded) {
   if (at + kFrameHeaderBytes > stream.size()) return nullptr;
@@ -53,24 +53,24 @@ const FrameHeader* header_at(const Bytes& stream, std::size_t at,
   std::copy_n(stream.begin() + static_cast<std::ptrdiff_t>(at), bytes.size(), bytes.begin());
   decoded = decode(bytes);
   const auto* deviation = std::get_if<Deviation>(&decoded);
-  promise(!deviation || !deviation->text.empty(), "a deviation says what it is");
+  promise(!deviation || !deviation->text.empty(), "a deviation has a text");
   return std::get_if<FrameHeader>(&decoded);
 }
 
 struct Line {
   explicit Line(const Bytes& stream, bool checked) {
     int ends[2];
-    promise(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0, "there is a socket");
+    promise(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0, "a socket pair can be created");
     Socket from(ends[0]), to(ends[1]);
     promise(
         ::send(ends[0], stream.data(), stream.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(stream.size()),
-        "the stream fits the kernel");
+        "the stream fits into the kernel's buffer");
     receiver.emplace(std::move(to), Wire{1, 0, 0}, kCapacity, checked);
   }
   std::optional<Receiver> receiver;
 };
 
-// How many messages came before the fault.
+// The number of messages received before the fault.
 std::size_t receive(const Bytes& stream, bool checked, bool drained, bool lent) {
   Line line(stream, checked);
   Receiver& receiver = *line.receiver;
@@ -93,21 +93,22 @@ std::size_t receive(const Bytes& stream, bool checked, bool drained, bool lent) 
       is_there = receiver.receive_into(target);
     }
     if (!is_there) break;
-    promise(header != nullptr, "only a sound header brings a message");
-    promise(header->sequence == messages, "messages come in order");
-    promise(!checked || header->checked, "payloads carry checksums where they must");
-    promise(!header->checked || header->checksum == weft::crc32c_by_tables(target), "payloads are whole");
+    promise(header != nullptr, "only a valid header delivers a message");
+    promise(header->sequence == messages, "messages arrive in order");
+    promise(!checked || header->checked, "payloads carry checksums where required");
+    promise(!header->checked || header->checksum == weft::crc32c_by_tables(target),
+            "payloads match their checksums");
     at += kFrameHeaderBytes;
     promise(std::equal(target.begin(), target.end(), stream.begin() + static_cast<std::ptrdiff_t>(at)),
-            "a message is what was sent");
+            "a message equals what was sent");
     at += target.size();
     ++messages;
   }
-  promise(receiver.fault().has_value(), "a stream ends in a fault");
-  promise(!receiver.fault()->text.empty(), "a fault says what it is");
+  promise(receiver.fault().has_value(), "a stream ends with a fault");
+  promise(!receiver.fault()->text.empty(), "a fault has a text");
   Bytes target(8);
   promise(!receiver.receive_into(target) && !receiver.front(8) && !receiver.armed() && !receiver.can_drain(),
-          "a fault is the end");
+          "nothing is received after a fault");
   return messages;
 }
 
@@ -122,8 +123,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   const bool checked = how & 1;
   const std::size_t asked = receive(stream, checked, false, false);
-  promise(receive(stream, checked, false, true) == asked, "lent or copied, messages are the same");
-  promise(receive(stream, checked, true, false) <= asked, "draining brings no more than there is");
+  promise(receive(stream, checked, false, true) == asked,
+          "front() and receive_into() deliver the same messages");
+  promise(receive(stream, checked, true, false) <= asked, "draining delivers no extra messages");
 
   HelloBytes hello{};
   std::copy_n(stream.begin(), std::min(stream.size(), hello.size()), hello.begin());
@@ -131,15 +133,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   for (const Role role : {Role::caller, Role::listener}) {
     int ends[2];
-    promise(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0, "there is a socket");
+    promise(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0, "a socket pair can be created");
     const Socket near(ends[0]), far(ends[1]);
     promise(::send(far.descriptor(), stream.data(), stream.size(), MSG_NOSIGNAL) ==
                 static_cast<ssize_t>(stream.size()),
-            "the stream fits the kernel");
-    Handshake hand("a key that nobody guesses", role);
+            "the stream fits into the kernel's buffer");
+    Handshake hand("a key that no input contains", role);
     for (int turn = 0; turn < 8 && hand.state() == Handshake::State::going; ++turn)
       hand.step(near.descriptor());
-    promise(hand.state() != Handshake::State::proven, "nobody gets in without the secret");
+    promise(hand.state() != Handshake::State::proven, "no peer is accepted without the secret");
   }
   return 0;
 }

@@ -1,4 +1,4 @@
-// promise.h -- how a fuzz target says that a promise is broken: loudly, and then it stops.
+// promise.h -- the assertion of fuzz targets: it prints what was violated and aborts.
 #pragma once
 #include <cstdint>
 #include <cstdio>

@@ -1,6 +1,6 @@
-// replay DOOR CORPUS DICTIONARY COUNT -- fuzz targets without a fuzzer, for compilers that have none:
-// runs every file of the corpus, then COUNT mutations of them, the same ones each time. The input
-// that broke a promise is left in PROGRAM.DOOR.input.
+// replay TARGET CORPUS DICTIONARY COUNT -- runs a fuzz target without libFuzzer, for compilers that
+// lack it: on every file of the corpus, then on COUNT mutations of them, the same ones each time.
+// After a failure, the input is left in PROGRAM.TARGET.input.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -21,25 +21,25 @@
 
 namespace {
 
-struct Door {
+struct Target {
   std::string_view name;
   int (*test_one)(const std::uint8_t* data, std::size_t size);
 };
 
-constexpr Door kDoors[] = {
+constexpr Target kTargets[] = {
 #define DOOR(name) {#name, test_one_##name},
 #include "replayed_doors.inc"
 #undef DOOR
 };
 
-constexpr std::size_t kLongest = 4096;  // as libFuzzer is told
+constexpr std::size_t kLongest = 4096;  // the same limit as libFuzzer's
 
 std::string read(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// The words of a libFuzzer dictionary: what stands between the quotes of each line.
+// The entries of a libFuzzer dictionary: the text between the quotes of each line.
 std::vector<std::string> read_words(const std::filesystem::path& file) {
   std::vector<std::string> words;
   std::ifstream in(file);
@@ -72,8 +72,8 @@ class Mutator {
       case 0: text.insert(at, pick(words_)); break;
       case 1: text.insert(at, 1, static_cast<char>(random_.below(256))); break;
       case 2: text.erase(at, length); break;
-      case 3: text.insert(at, text.substr(place(text), length)); break;  // say a piece twice
-      case 4: {                                                          // go on as another seed does
+      case 3: text.insert(at, text.substr(place(text), length)); break;  // repeat a piece
+      case 4: {                                                          // continue with another seed
         const std::string& other = pick(seeds_);
         text = text.substr(0, at) + other.substr(place(other));
         break;
@@ -86,8 +86,8 @@ class Mutator {
   weft::Random random_{0};
 };
 
-// The input under way, for whoever looks after a crash. It stays open: a file that is made anew for each of
-// thousands of inputs is written through to the disk each time.
+// Keeps the current input in a file, to reproduce a crash. The file stays open: creating it anew
+// for each of thousands of inputs would write to the disk each time.
 class LastInput {
  public:
   explicit LastInput(std::string path)
@@ -108,23 +108,23 @@ class LastInput {
   int file_;
 };
 
-void run(const Door& door, const std::string& text, const LastInput& last) {
-  if (!last.holds(text)) std::fputs("replay: the input cannot be written down\n", stderr);
-  door.test_one(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
+void run(const Target& target, const std::string& text, const LastInput& last) {
+  if (!last.holds(text)) std::fputs("replay: the input cannot be saved\n", stderr);
+  target.test_one(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto* const door =
-      argc == 5 ? std::ranges::find(kDoors, std::string_view(argv[1]), &Door::name) : std::end(kDoors);
-  if (door == std::end(kDoors)) {
-    std::fputs("usage: replay DOOR CORPUS DICTIONARY COUNT\n", stderr);
+  const auto* const target =
+      argc == 5 ? std::ranges::find(kTargets, std::string_view(argv[1]), &Target::name) : std::end(kTargets);
+  if (target == std::end(kTargets)) {
+    std::fputs("usage: replay TARGET CORPUS DICTIONARY COUNT\n", stderr);
     return 1;
   }
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(argv[2])) files.push_back(entry.path());
-  std::sort(files.begin(), files.end());  // folders are listed in no order; mutations go by it
+  std::sort(files.begin(), files.end());  // directory order varies, and mutations depend on it
   std::vector<std::string> seeds;
   for (const auto& file : files) seeds.push_back(read(file));
   const std::vector<std::string> words = read_words(argv[3]);
@@ -133,9 +133,9 @@ int main(int argc, char** argv) {
     return 1;
   }
   const LastInput last(std::string(argv[0]) + "." + argv[1] + ".input");
-  for (const std::string& seed : seeds) run(*door, seed, last);
+  for (const std::string& seed : seeds) run(*target, seed, last);
   const int count = std::atoi(argv[4]);
   Mutator mutator(seeds, words);
-  for (int i = 0; i < count; ++i) run(*door, mutator.next(), last);
+  for (int i = 0; i < count; ++i) run(*target, mutator.next(), last);
   std::printf("%zu seeds, %d mutations\n", seeds.size(), count);
 }

@@ -1,5 +1,5 @@
-// table_promise.h -- what any reader of tables promises of any bytes: a table that is whole, or an error that
-// speaks.
+// table_promise.h -- what every table reader guarantees for any bytes: a valid table, or an error
+// with a message.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 namespace weft::fuzz {
 
-// What the fuzzed readers are asked for: two reals and a label in a row.
+// The fields that the fuzzed readers read: two reals and a label per row.
 inline const formats::Field kFields[] = {{"x", 2, plan::DType::f32}, {"label", 1, plan::DType::i32}};
 
 inline void promise_table(const Result<formats::Table>& table) {
@@ -19,8 +19,8 @@ inline void promise_table(const Result<formats::Table>& table) {
   }
   const auto rows = static_cast<std::size_t>(table->rows());
   promise(rows > 0, "a table has rows");
-  promise(table->values<float>(0).size() == 2 * rows, "two reals in a row");
-  promise(table->values<std::int32_t>(1).size() == rows, "one label in a row");
+  promise(table->values<float>(0).size() == 2 * rows, "two reals per row");
+  promise(table->values<std::int32_t>(1).size() == rows, "one label per row");
   promise(std::ranges::all_of(table->values<float>(0), [](float x) { return std::isfinite(x); }),
           "numbers are finite");
 }

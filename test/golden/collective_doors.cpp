@@ -1,4 +1,4 @@
-// The doors to collective algorithms: their texts, their compiler, their checker and their price.
+// Commands for collective algorithms: parser, compiler, checker and cost.
 #include <sstream>
 
 #include <fmt/format.h>
@@ -32,7 +32,7 @@ std::string print(const session::Reply& reply) { return reply.output + reply.com
 
 }  // namespace
 
-std::string trace_door(const Case& test) {
+std::string trace_command(const Case& test) {
   const auto algorithm = collective::parse_algorithm(test.input);
   if (!algorithm.ok()) return complaint(algorithm.error(), test.input);
   const auto reference = collective::parse_reference(fmt::format("it({})", test.flag("with")));
@@ -43,12 +43,12 @@ std::string trace_door(const Case& test) {
   return fmt::format("{}steps {}, wire {}\n", collective::print(*moves), measured.steps, measured.wire);
 }
 
-std::string chunk_program_door(const Case& test) {
+std::string chunk_program_command(const Case& test) {
   const auto program = collective::parse_program(test.input);
   return program.ok() ? collective::print(*program) : complaint(program.error(), test.input);
 }
 
-std::string check_door(const Case& test) {
+std::string check_command(const Case& test) {
   const auto program = collective::parse_program(test.input);
   if (!program.ok()) return complaint(program.error(), test.input);
   const collective::Report report =
@@ -57,7 +57,7 @@ std::string check_door(const Case& test) {
   return fmt::format("{}: {}\n", name(report.verdict()), collective::print(*report.finding));
 }
 
-std::string compile_door(const Case& test) {
+std::string compile_command(const Case& test) {
   const auto moves = collective::parse_moves(test.input);
   if (!moves.ok()) return complaint(moves.error(), test.input);
   const std::string passes = test.flag("passes");
@@ -73,7 +73,7 @@ std::string compile_door(const Case& test) {
   return program.ok() ? collective::print(*program) : complaint(program.error(), test.input);
 }
 
-std::string cost_door(const Case& test) {
+std::string cost_command(const Case& test) {
   command::CollectiveCost request;
   request.cluster = test.flag("on");
   request.sizes = test.flag("sizes");
@@ -83,7 +83,7 @@ std::string cost_door(const Case& test) {
   return print(command::run(request));
 }
 
-std::string choose_door(const Case& test) {
+std::string choose_command(const Case& test) {
   command::CollectiveChoose request;
   request.collective = test.flag("collective");
   request.cluster = test.flag("on");

@@ -25,8 +25,8 @@ std::string diff(std::string_view expected, std::string_view found) {
   std::string text;
   const auto add = [&](char mark, std::string_view line) { text += fmt::format("    {} {}\n", mark, line); };
 
-  // The longest common subsequence, by the textbook table: kept[i][j] lines are common to the
-  // tails a[i..] and b[j..]. Beyond a few thousand lines the table is not worth its memory.
+  // The longest common subsequence by dynamic programming: kept[i][j] lines are common to the
+  // tails a[i..] and b[j..]. Beyond a few thousand lines the table would need too much memory.
   constexpr std::size_t kMostCells = 4'000'000;
   if (a.size() * b.size() > kMostCells) {
     for (const std::string_view line : a) add('-', line);

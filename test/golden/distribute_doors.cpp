@@ -1,4 +1,4 @@
-// The door that spreads a plan over a mesh.
+// The command that distributes a plan over a mesh.
 
 #include <algorithm>
 
@@ -20,7 +20,7 @@ namespace weft::golden {
 namespace {
 
 // The training plan of the script's last model.
-Result<plan::Graph> learning(std::string_view script) {
+Result<plan::Graph> training_plan_of(std::string_view script) {
   language::Catalog catalog;
   language::load_shipped(catalog);
   WEFT_TRY(parsed, language::parse_and_keep(script));
@@ -39,10 +39,11 @@ Result<plan::Graph> learning(std::string_view script) {
 }
 
 Result<plan::Graph> read_input(std::string_view text) {
-  return text.starts_with("plan") ? plan::read(text, ops::all()) : learning(text);
+  return text.starts_with("plan") ? plan::read(text, ops::all()) : training_plan_of(text);
 }
 
-// A line a node with its layout; communication is marked. With `moves` only what is not whole or moves.
+// One line per node with its layout; `*` marks communication. `moves` lists only communication and
+// sources that are not replicated.
 std::string listing(const distribute::DistributedPlan& plan, bool moves) {
   std::string text;
   plan::Phase phase = plan::Phase::forward;
@@ -73,7 +74,7 @@ std::string listing(const distribute::DistributedPlan& plan, bool moves) {
 
 }  // namespace
 
-std::string distribute_door(const Case& test) {
+std::string distribute_command(const Case& test) {
   const std::size_t end = std::min(test.input.find('\n'), test.input.size());
   const std::string line = test.input.substr(0, end);
   const std::string text = test.input.substr(std::min(end + 1, test.input.size()));

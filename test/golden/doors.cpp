@@ -2,34 +2,34 @@
 
 namespace weft::golden {
 
-std::span<const Door> doors() {
-  static constexpr Door kDoors[] = {
-      {"parse", parse_door},
-      {"session", session_door},
-      {"bind", bind_door},
-      {"explain", explain_door},
-      {"same-plan", same_plan_door},
-      {"plan", plan_door},
-      {"verify", verify_door},
-      {"hash", hash_door},
-      {"signature", signature_door},
-      {"work", work_door},
-      {"run", run_door},
-      {"rule", rule_door},
-      {"distribute", distribute_door},
-      {"program", program_door},
-      {"pack", pack_door},
-      {"trace", trace_door},
-      {"chunk-program", chunk_program_door},
-      {"check", check_door},
-      {"compile", compile_door},
-      {"cost", cost_door},
-      {"choose", choose_door},
-      {"import", import_door},
-      {"schedule", schedule_door},
-      {"synthesize", synthesize_door},
+std::span<const Command> commands() {
+  static constexpr Command kCommands[] = {
+      {"parse", parse_command},
+      {"session", session_command},
+      {"bind", bind_command},
+      {"explain", explain_command},
+      {"same-plan", same_plan_command},
+      {"plan", plan_command},
+      {"verify", verify_command},
+      {"hash", hash_command},
+      {"signature", signature_command},
+      {"work", work_command},
+      {"run", run_command},
+      {"rule", rule_command},
+      {"distribute", distribute_command},
+      {"program", program_command},
+      {"pack", pack_command},
+      {"trace", trace_command},
+      {"chunk-program", chunk_program_command},
+      {"check", check_command},
+      {"compile", compile_command},
+      {"cost", cost_command},
+      {"choose", choose_command},
+      {"import", import_command},
+      {"schedule", schedule_command},
+      {"synthesize", synthesize_command},
   };
-  return kDoors;
+  return kCommands;
 }
 
 }  // namespace weft::golden

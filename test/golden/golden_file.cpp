@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kDelimiter = "----";
 
-// Hands out lines, newline included; the last may lack one.
+// Returns lines with their newline, which the last line may lack.
 class Lines {
  public:
   explicit Lines(std::string_view text) : text_(text) {}
@@ -43,8 +43,8 @@ void read_command(std::string_view line, Case& current) {
     const std::string_view word = line.substr(0, line.find(' '));
     line.remove_prefix(word.size());
     line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-    if (current.door.empty()) {
-      current.door = word;
+    if (current.command.empty()) {
+      current.command = word;
       continue;
     }
     const std::size_t equals = word.find('=');
@@ -61,8 +61,7 @@ Status read_expected(Lines& lines, Case& current) {
     lines.next();
     for (;;) {
       if (lines.done()) {
-        return user_error(
-            fmt::format("line {}: the output that starts with a doubled ---- never ends", current.line));
+        return user_error(fmt::format("line {}: the output after the doubled ---- has no end", current.line));
       }
       const std::string_view line = lines.next();
       if (bare(line) == kDelimiter && bare(lines.peek()) == kDelimiter) break;
@@ -102,7 +101,7 @@ Result<GoldenFile> read_golden(std::string_view text) {
     current.line = number;
     read_command(line, current);
     for (;;) {
-      if (lines.done()) return user_error(fmt::format("line {}: {} has no ----", number, current.door));
+      if (lines.done()) return user_error(fmt::format("line {}: {} has no ----", number, current.command));
       const std::string_view input = lines.next();
       file.between.back() += input;
       if (bare(input) == kDelimiter) break;
@@ -122,7 +121,7 @@ std::string write_golden(const GoldenFile& file, const std::vector<std::string>&
     text += file.between[i];
     if (!text.ends_with('\n')) text += '\n';
     const std::string& output = outputs[i];
-    // A blank line would end the plain form early, and a delimiter would open the doubled one.
+    // The plain form would end at a blank line, and a delimiter would start the doubled form.
     bool doubled = output.starts_with(kDelimiter);
     for (Lines lines(output); !lines.done() && !doubled;) doubled = bare(lines.next()).empty();
     text += doubled ? fmt::format("{}\n{}{}\n{}\n", kDelimiter, output, kDelimiter, kDelimiter) : output;

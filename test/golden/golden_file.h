@@ -1,4 +1,4 @@
-// golden_file.h -- a .test file: what goes in and what must come out.
+// golden_file.h -- reads and writes .test files, which hold inputs and expected outputs.
 //
 //   # Why this case is here, in a sentence.
 //   parse format=json
@@ -6,8 +6,8 @@
 //   ----
 //   SHOW MODELS;
 //
-// A case is a command line (a door and its flags), input up to `----`, and the expected output
-// up to a blank line. Output that has blank lines itself stands between doubled delimiters:
+// A case is a command line (a command and its flags), input up to `----`, and the expected output
+// up to a blank line. Output that contains blank lines is enclosed in doubled delimiters:
 //
 //   ----
 //   ----
@@ -30,9 +30,9 @@ namespace weft::golden {
 
 struct Case {
   std::size_t line = 0;  // of the command, from 1
-  std::string door;
+  std::string command;
   std::map<std::string, std::string, std::less<>> flags;  // a flag without = has an empty value
-  std::string input;                                      // its lines, each with its newline
+  std::string input;                                      // its lines with their newlines
   std::string expected;                                   // likewise
 
   std::string flag(std::string_view name, std::string_view otherwise = {}) const;
@@ -40,13 +40,13 @@ struct Case {
 };
 
 struct GoldenFile {
-  // The file as it reads: what stands before each case's expected output, then a last stretch of
-  // comments. So between.size() == cases.size() + 1.
+  // The rest of the file: the text before each case's expected output, then the comments after the
+  // last case. So between.size() == cases.size() + 1.
   std::vector<std::string> between;
   std::vector<Case> cases;
 };
 
-// Fails on a case without `----` or with an unknown shape, saying the line.
+// Reports a case without `----` or with an invalid form, with its line.
 Result<GoldenFile> read_golden(std::string_view text);
 
 // The file with `outputs[i]` as the expected output of the i-th case.

@@ -1,4 +1,4 @@
-// The doors that take models of other programs.
+// The command that imports a Hugging Face configuration.
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 namespace weft::golden {
 
-std::string import_door(const Case& test) {
+std::string import_command(const Case& test) {
   const auto model = imports::import_hugging_face(
       test.input,
       {.name = test.flag("name"), .otherwise = {}, .plain_rotary = test.flags.contains("plain-rotary")});

@@ -1,4 +1,4 @@
-// The doors that take WeftQL.
+// Commands whose input is WeftQL.
 
 #include <algorithm>
 #include <charconv>
@@ -19,16 +19,16 @@
 namespace weft::golden {
 namespace {
 
-std::string told(const session::Reply& reply) {
+std::string reply_text(const session::Reply& reply) {
   std::string text = reply.output + reply.complaint;
   if (reply.exit_code != session::ExitCode::ok)
     text += fmt::format("exit {}\n", static_cast<int>(reply.exit_code));
   return text;
 }
 
-// Runs the script, then asks for the model's plan; the reply of the first that fails.
-session::Reply explained(std::string_view script, std::string_view model, std::string_view mode,
-                         std::string_view options = "FORMAT plan") {
+// Runs the script, then EXPLAINs the model. Returns the script's reply if the script fails.
+session::Reply explain_model(std::string_view script, std::string_view model, std::string_view mode,
+                             std::string_view options = "FORMAT plan") {
   session::Session session;
   session::Reply created = session.execute(script);
   if (created.exit_code != session::ExitCode::ok) return created;
@@ -36,7 +36,7 @@ session::Reply explained(std::string_view script, std::string_view model, std::s
       fmt::format("EXPLAIN ({}) {} {};", options, mode == "train" ? "TRAIN" : "INFER", model));
 }
 
-// The model that a script creates last.
+// The last model that a script creates.
 std::string last_model(std::string_view script) {
   const auto parsed = language::parse(script);
   std::string name;
@@ -59,7 +59,7 @@ std::vector<std::string> split(std::string_view text, char at) {
 }
 
 // The script of a case. With the flag `expand`, {300*(} stands for 300 times ( and \x00 for that
-// byte: what nobody wants to read in a file, or what would make the file no text.
+// byte: such input would be unreadable in a file, or would make the file binary.
 std::string script_of(const Case& test) {
   if (!test.flags.contains("expand")) return test.input;
   std::string text;
@@ -85,7 +85,7 @@ std::string script_of(const Case& test) {
   return text;
 }
 
-// only=a,b: of each JSON object that a line is, the fields a and b.
+// only=a,b: keeps the fields a and b of each line that is a JSON object.
 std::string keep_fields(std::string_view lines, std::string_view only) {
   std::string text;
   for (const std::string& line : split(lines, '\n')) {
@@ -118,13 +118,13 @@ std::vector<std::string> split_at_equals(std::string_view text) {
 
 }  // namespace
 
-std::string parse_door(const Case& test) {
+std::string parse_command(const Case& test) {
   const std::string text = script_of(test);
   const auto script = language::parse(text);
   return script.ok() ? language::print(*script) : language::complain(script.error(), text);
 }
 
-std::string session_door(const Case& test) {
+std::string session_command(const Case& test) {
   session::Session session;
   if (test.flag("format") == "json") session.format = session::Format::json;
   const std::string only = test.flag("only");
@@ -132,28 +132,29 @@ std::string session_door(const Case& test) {
   for (const std::string& script : split_at_equals(script_of(test))) {
     session::Reply reply = session.execute(script);
     if (!only.empty()) reply.output = keep_fields(reply.output, only);
-    text += told(reply);
+    text += reply_text(reply);
   }
   return text;
 }
 
-std::string bind_door(const Case& test) {
-  return told(explained(test.input, test.flag("model", last_model(test.input)), test.flag("mode", "infer")));
+std::string bind_command(const Case& test) {
+  return reply_text(
+      explain_model(test.input, test.flag("model", last_model(test.input)), test.flag("mode", "infer")));
 }
 
-std::string explain_door(const Case& test) {
-  return told(explained(test.input, test.flag("model", last_model(test.input)), test.flag("mode", "infer"),
-                        "OPERATORS"));
+std::string explain_command(const Case& test) {
+  return reply_text(explain_model(test.input, test.flag("model", last_model(test.input)),
+                                  test.flag("mode", "infer"), "OPERATORS"));
 }
 
-std::string same_plan_door(const Case& test) {
+std::string same_plan_command(const Case& test) {
   std::set<Digest> plans;
   for (const std::string& part : split_at_equals(test.input)) {
     std::string text = part;
     if (!part.starts_with("plan ")) {
       const session::Reply reply =
-          explained(part, test.flag("model", last_model(part)), test.flag("mode", "infer"));
-      if (reply.exit_code != session::ExitCode::ok) return told(reply);
+          explain_model(part, test.flag("model", last_model(part)), test.flag("mode", "infer"));
+      if (reply.exit_code != session::ExitCode::ok) return reply_text(reply);
       text = reply.output;
     }
     const auto graph = plan::read(text, ops::all());

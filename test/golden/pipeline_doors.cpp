@@ -1,4 +1,4 @@
-// The doors to pipeline schedules: their texts, what they cost, and those made for given times.
+// Commands for pipeline schedules: parsing, cost and synthesis.
 #include <cstdlib>
 #include <map>
 
@@ -26,7 +26,7 @@ pipeline::Times times_of(const Case& test, std::int32_t stages) {
   return times;
 }
 
-// Every flag that is not of the door is a parameter of the schedule.
+// Every flag that is not the command's own is a parameter of the schedule.
 std::map<std::string, double> parameters_of(const Case& test) {
   std::map<std::string, double> parameters;
   for (const auto& [name, value] : test.flags)
@@ -75,7 +75,7 @@ std::string answer(const Result<std::string>& answered, const Case& test) {
 
 }  // namespace
 
-std::string schedule_door(const Case& test) { return answer(schedule_answer(test), test); }
-std::string synthesize_door(const Case& test) { return answer(synthesize_answer(test), test); }
+std::string schedule_command(const Case& test) { return answer(schedule_answer(test), test); }
+std::string synthesize_command(const Case& test) { return answer(synthesize_answer(test), test); }
 
 }  // namespace weft::golden

@@ -1,4 +1,4 @@
-// The doors that take plan text.
+// Commands whose input is plan text.
 
 #include <fmt/format.h>
 
@@ -12,21 +12,22 @@
 namespace weft::golden {
 namespace {
 
-// Reads the plan and hands it to `then`; an error is the answer.
+// Reads the plan and passes it to `then`. Returns the error if it cannot be read.
 template <class Then>
 std::string with_plan(const Case& test, Then then) {
   const auto graph = plan::read(test.input, ops::all());
   return graph.ok() ? then(*graph) : language::complain(graph.error(), test.input);
 }
 
-// "%4 %5 layer-norm", how the doors name a node.
+// How commands name a node, for example "%4 %5 layer-norm".
 std::string title(const plan::NodeView& node) {
   std::string text;
   for (std::size_t k = 0; k < node.result_count(); ++k) text += fmt::format("%{} ", node.result(k).value);
   return text + std::string(node.op().name());
 }
 
-// Which dims of the operands (or results) a loop walks: "0.1, 1.0" is dim 1 of the first, 0 of the second.
+// The dims of the operands (or results) that a loop iterates: "0.1, 1.0" is dim 1 of the first and
+// dim 0 of the second.
 std::string places(std::span<const std::int8_t> dims) {
   std::string text;
   for (std::size_t i = 0; i < dims.size(); ++i) {
@@ -37,27 +38,27 @@ std::string places(std::span<const std::int8_t> dims) {
 
 }  // namespace
 
-std::string plan_door(const Case& test) {
+std::string plan_command(const Case& test) {
   return with_plan(test, [](const plan::Graph& graph) { return plan::print(graph); });
 }
 
-std::string verify_door(const Case& test) {
+std::string verify_command(const Case& test) {
   return with_plan(test, [](const plan::Graph& graph) {
     const Status status = plan::verify(graph);
     return status.ok() ? "ok" : fmt::format("error: {}", status.error().message);
   });
 }
 
-std::string hash_door(const Case& test) {
+std::string hash_command(const Case& test) {
   return with_plan(test, [](const plan::Graph& graph) { return plan::structural_hash(graph).hex(); });
 }
 
-std::string signature_door(const Case& test) {
+std::string signature_command(const Case& test) {
   return with_plan(test, [](const plan::Graph& graph) {
     std::string text;
     for (std::size_t i = 0; i < graph.node_count(); ++i) {
       const plan::NodeView node = graph.view(plan::NodeId(i));
-      if (node.input_count() == 0) continue;  // sources have nothing to slice but their result
+      if (node.input_count() == 0) continue;  // only the result of a source can be sliced
       text += title(node) + '\n';
       for (const plan::Loop& loop : node.op().signature(node).loops) {
         const std::string role = loop.role == plan::Role::reduced
@@ -72,7 +73,7 @@ std::string signature_door(const Case& test) {
   });
 }
 
-std::string work_door(const Case& test) {
+std::string work_command(const Case& test) {
   return with_plan(test, [](const plan::Graph& graph) {
     std::string text;
     plan::Work total;

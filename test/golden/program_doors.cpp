@@ -1,4 +1,4 @@
-// The doors to what runs: programs of plans, and packings of buffers.
+// Commands for rank programs and buffer packing.
 #include <sstream>
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 #include "weft/program/tasks/program.h"
 
 namespace weft::golden {
-std::string program_door(const Case& test) {
+std::string program_command(const Case& test) {
   auto graph = plan::read(test.input, ops::all());
   if (!graph.ok()) return language::complain(graph.error(), test.input);
   const int workers = static_cast<int>(test.number("workers", 1));
@@ -21,7 +21,7 @@ std::string program_door(const Case& test) {
   return program.ok() ? program::print(*program) : fmt::format("error: {}\n", program.error().message);
 }
 
-std::string pack_door(const Case& test) {
+std::string pack_command(const Case& test) {
   std::vector<memory::Buffer> buffers;
   std::istringstream lines(test.input);
   for (memory::Buffer buffer; lines >> buffer.born >> buffer.dies >> buffer.size;) buffers.push_back(buffer);
@@ -30,8 +30,8 @@ std::string pack_door(const Case& test) {
   options.alignment = test.number("alignment", 1);
   const auto packing = memory::pack(buffers, options);
   if (!packing.ok()) return fmt::format("error: {}\n", packing.error().message);
-  if (const Status judged = memory::check(buffers, *packing, options); !judged.ok())
-    return fmt::format("the judge says: {}\n", judged.error().message);
+  if (const Status checked = memory::check(buffers, *packing, options); !checked.ok())
+    return fmt::format("the checker rejects the packing: {}\n", checked.error().message);
   std::string text;
   for (std::size_t i = 0; i < buffers.size(); ++i)
     text += fmt::format("{} of {} at {}\n", i, buffers[i].size, packing->offsets[i]);

@@ -1,4 +1,4 @@
-// The door that lets one rule rewrite a plan.
+// The command that applies one rule to a plan.
 
 #include <algorithm>
 #include <optional>
@@ -24,7 +24,7 @@ const rule::Rule* find_rule(std::string_view name) {
   return found == rules.end() ? nullptr : &*found;
 }
 
-// Why the rule fires nowhere in the plan, each reason once.
+// The distinct reasons why the rule matches nowhere in the plan.
 std::string declined(const rule::Automaton& automaton, const rule::Draft& draft,
                      const rule::Placement& placement, std::vector<std::string> reasons) {
   for (const plan::NodeId node : draft.nodes()) {
@@ -46,7 +46,8 @@ struct Rewritten {
   std::string declined;
 };
 
-// The first match that the rule rewrites; with `wanted`, preferably one that gives this plan.
+// Applies the rule to the first match that works. With `wanted`, prefers a match that gives that
+// plan.
 Result<Rewritten> rewrite(const rule::Rule& rule, const plan::Graph& graph, const plan::Mesh& mesh,
                           const plan::Graph* wanted = nullptr) {
   std::vector<plan::Layout> layouts;
@@ -58,7 +59,8 @@ Result<Rewritten> rewrite(const rule::Rule& rule, const plan::Graph& graph, cons
   }
   const rule::Automaton automaton({&rule, 1});
   rule::Draft draft(graph);
-  for (const plan::MeshAxis& axis : mesh.axes) draft.symbol(axis.name);  // a rule may be the first to say it
+  for (const plan::MeshAxis& axis : mesh.axes)
+    draft.symbol(axis.name);  // a rule may be the first to use the name
   Rewritten rewritten;
   std::vector<std::string> refusals;
   for (const rule::Match& match : automaton.all(draft, placement)) {
@@ -74,7 +76,7 @@ Result<Rewritten> rewrite(const rule::Rule& rule, const plan::Graph& graph, cons
     if (is_wanted) break;
   }
   if (!rewritten.plan) rewritten.declined = declined(automaton, draft, placement, std::move(refusals));
-  // A rewrite that leaves a plan without layouts is a mistake.
+  // Layout inference must still succeed after a rewrite.
   if (rewritten.plan && placement.mesh != nullptr) {
     const auto after = spmd::infer_layouts(*rewritten.plan, mesh);
     if (!after.ok()) return after.error();
@@ -82,7 +84,7 @@ Result<Rewritten> rewrite(const rule::Rule& rule, const plan::Graph& graph, cons
   return rewritten;
 }
 
-// What the rule's other way makes of the rewritten plan.
+// Applies the rule's reverse to the rewritten plan.
 Result<std::string> reverse(const rule::Rule& rule, const plan::Graph& rewritten, const plan::Mesh& mesh,
                             const plan::Graph& first) {
   WEFT_TRY(again, rewrite(rule, rewritten, mesh, &first));
@@ -94,7 +96,7 @@ Result<std::string> reverse(const rule::Rule& rule, const plan::Graph& rewritten
 
 }  // namespace
 
-std::string rule_door(const Case& test) {
+std::string rule_command(const Case& test) {
   const auto answer = [&]() -> Result<std::string> {
     const std::string name = test.flag("name");
     const rule::Rule* rule = find_rule(name);

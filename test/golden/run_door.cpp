@@ -1,6 +1,7 @@
-// run [seed=N] [show=NAME]: interprets a plan on small made-up inputs by the operators' reference
-// semantics, in doubles. Real sources are quarters in [-1, 1], whole ones 0, 1 or 2, booleans
-// 0 or 1; equal seeds and names give equal numbers. Prints the outputs, or the one named.
+// run [seed=N] [show=NAME]: evaluates a plan on small generated inputs with the operators'
+// reference semantics, in f64. Real sources are multiples of 0.25 in [-1, 1], integers are 0, 1 or
+// 2, booleans 0 or 1. The same seed and name give the same numbers. Prints all outputs, or the one
+// named.
 
 #include <charconv>
 #include <map>
@@ -20,7 +21,7 @@ namespace {
 
 using Tensor = ops::Tensor<double>;
 
-constexpr std::int64_t kMostElements = 1 << 20;  // a golden is to be read
+constexpr std::int64_t kMostElements = 1 << 20;  // golden files must stay readable
 
 double draw(Random& random, plan::DType dtype) {
   switch (dtype) {
@@ -31,11 +32,11 @@ double draw(Random& random, plan::DType dtype) {
   }
 }
 
-Tensor made_up(std::string_view name, const plan::Type& type, std::uint64_t seed) {
+Tensor generate(std::string_view name, const plan::Type& type, std::uint64_t seed) {
   Tensor tensor;
   for (const plan::Dim& dim : type.dims) tensor.sizes.push_back(dim.size);
   tensor.data.resize(static_cast<std::size_t>(type.elements()));
-  // The stream goes by the source's name, so that a plan with more sources keeps the others' numbers.
+  // Seeded by the source's name, so that adding a source does not change the others' numbers.
   Random random(seed, Hasher().text(name).digest().low);
   for (double& element : tensor.data) element = draw(random, type.dtype);
   return tensor;
@@ -47,18 +48,19 @@ std::map<std::string, Tensor, std::less<>> sources_of(const plan::Graph& graph, 
     const plan::NodeView node = graph.view(plan::NodeId(i));
     const std::string_view op = node.op().name();
     if (op != "input" && op != "parameter" && op != "state") continue;
-    if (node.result_type(0).elements() > kMostElements) continue;  // interpret() then says what is missing
-    sources.emplace(node.word(0), made_up(node.word(0), node.result_type(0), seed));
+    if (node.result_type(0).elements() > kMostElements)
+      continue;  // interpret() then reports the missing source
+    sources.emplace(node.word(0), generate(node.word(0), node.result_type(0), seed));
   }
   return sources;
 }
 
-// A row of the last index a line.
+// Prints one line per row of the last index.
 std::string print(std::string_view name, const std::string& type, const Tensor& tensor) {
   std::string text = fmt::format("{}: {}\n", name, type);
   const std::size_t row = tensor.sizes.empty() ? 1 : static_cast<std::size_t>(tensor.sizes.back());
   for (std::size_t i = 0; i < tensor.data.size(); ++i) {
-    const double shown = tensor.data[i] == 0 ? 0.0 : tensor.data[i];  // no -0: which zero it is means nothing
+    const double shown = tensor.data[i] == 0 ? 0.0 : tensor.data[i];  // never print -0
     text += fmt::format("{}{:.6g}", i % row == 0 ? "  " : " ", shown);
     if (i % row == row - 1) text += '\n';
   }
@@ -67,7 +69,7 @@ std::string print(std::string_view name, const std::string& type, const Tensor& 
 
 }  // namespace
 
-std::string run_door(const Case& test) {
+std::string run_command(const Case& test) {
   const auto graph = plan::read(test.input, ops::all());
   if (!graph.ok()) return language::complain(graph.error(), test.input);
   std::uint64_t seed = 0;

@@ -1,4 +1,4 @@
-// weft_golden [--rewrite] FILE... -- runs golden tests and shows where answers differ.
+// weft_golden [--rewrite] FILE... -- runs golden tests and prints the differences.
 
 #include <cstdio>
 #include <cstdlib>
@@ -16,21 +16,21 @@
 namespace weft::golden {
 namespace {
 
-Result<std::string> answer(const Case& test) {
+Result<std::string> run_case(const Case& test) {
   std::vector<std::string_view> names;
-  for (const Door& door : doors()) {
-    names.push_back(door.name);
-    if (door.name != test.door) continue;
+  for (const Command& command : commands()) {
+    names.push_back(command.name);
+    if (command.name != test.command) continue;
     try {
-      std::string output = door.answer(test);
+      std::string output = command.run(test);
       if (!output.empty() && output.back() != '\n') output += '\n';
       return output;
     } catch (const std::exception& error) {
-      // Our own mistake is never an answer to be kept.
-      return user_error(fmt::format("{} broke: {}", test.door, error.what()));
+      // An internal error must never become an expected output.
+      return user_error(fmt::format("{} threw an exception: {}", test.command, error.what()));
     }
   }
-  return user_error(fmt::format("unknown door: {}", test.door), did_you_mean(test.door, names));
+  return user_error(fmt::format("unknown command: {}", test.command), did_you_mean(test.command, names));
 }
 
 struct Tally {
@@ -54,13 +54,14 @@ void run(const std::string& file, bool rewrite, Tally& tally) {
   std::vector<std::string> outputs;
   for (const Case& test : golden->cases) {
     ++tally.cases;
-    const Result<std::string> output = answer(test);
+    const Result<std::string> output = run_case(test);
     outputs.push_back(output.ok() ? *output : test.expected);
     if (!output.ok()) {
       report(tally, file, test.line,
              output.error().message + (output.error().hint.empty() ? "" : "; " + output.error().hint));
     } else if (*output != test.expected && !rewrite) {
-      report(tally, file, test.line, fmt::format("{} answers otherwise (- expected, + found)", test.door));
+      report(tally, file, test.line,
+             fmt::format("{}: the output differs (- expected, + found)", test.command));
       fmt::print("{}", diff(test.expected, *output));
     }
   }
@@ -77,7 +78,7 @@ void run(const std::string& file, bool rewrite, Tally& tally) {
 
 int main(int argc, char** argv) {
   if (const auto code = weft::run::rank_main()) return *code;
-  // What was measured on this machine would price plans otherwise than elsewhere.
+  // Statistics measured on this machine would change the predicted costs.
   const weft::TemporaryFolder measured;
   setenv("XDG_DATA_HOME", measured.path().c_str(), 1);
   bool rewrite = false;

@@ -1,12 +1,14 @@
-// all_reduce_check TRANSPORT [HOSTS DELAY_US RATE_MBIT] -- collectives among ranks that a launcher started.
+// all_reduce_check TRANSPORT [HOSTS DELAY_US RATE_MBIT] -- collectives among ranks that a launcher
+// started.
 //
 //   RANK=0 WORLD_SIZE=8 MASTER_ADDR=10.77.0.1 MASTER_PORT=4711 all_reduce_check tcp
 //   mpirun ... all_reduce_check mpi
 //
-// Runs every collective at several sizes and checks each element. With the network's figures it then times
-// them and prints beside what no algorithm can beat on it, and what bare sockets take for the same messages
-// (bare_sockets.h); the figures that count are those of a bare socket, where MASTER_ADDR leads to one. Exits
-// 0 when all results are right.
+// Runs every collective at several sizes and checks each element. Given the network's parameters,
+// it also times the collectives. Beside each time it prints the lower bound for any algorithm and
+// the time of bare sockets for the same messages (bare_sockets.h). If MASTER_ADDR is set, the
+// bound uses the delay and rate measured with a bare socket. Exits with 0 if all results are
+// correct.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -34,7 +36,7 @@ using namespace weft::comm;
 
 using Values = std::vector<float>;
 
-// Element i that rank r puts in: small whole numbers, so that sums are exact in any order.
+// Element i of rank r's input: small whole numbers, so that sums are exact in any order.
 float input_at(std::int32_t rank, std::int64_t i) { return static_cast<float>((rank + 1) * (i % 13 + 1)); }
 
 Values input_of(std::int32_t rank, std::int64_t count) {
@@ -57,7 +59,7 @@ Status expect(std::string_view what, const Values& found,
   return {};
 }
 
-// One collective of `count` elements a block: run and checked.
+// Each function runs one collective of `count` elements per block and checks the result.
 Status check_all_reduce(Communicator& group, std::int64_t count) {
   Values values = input_of(group.rank(), count);
   WEFT_TRY_STATUS(group.all_reduce(values.data(), values.data(), count, ElementType::f32));
@@ -131,25 +133,25 @@ Status check_everything(Communicator& group) {
 
 struct Network {
   int hosts = 1;
-  hosts::Line line;  // into and out of a host
+  hosts::Line line;  // of one host, per direction
 };
 
-// The least time for a message of so many bytes (the larger buffer of a rank), ranks evenly on the hosts;
-// what happens within a host is free.
+// The least time for a message of `bytes` (the larger buffer of a rank) with the ranks spread
+// evenly over the hosts. Transfers within a host are free.
 double bound(Kind kind, double bytes, std::int32_t ranks, const Network& network) {
   const double hosts = network.hosts, others = (hosts - 1) / hosts;
   const double delay = network.line.delay, line = bytes * network.line.seconds_per_byte;
   switch (kind) {
-    case Kind::all_reduce:  // all to all hosts at once, or each host its part and then the parts
+    case Kind::all_reduce:  // one step, all to all; or reduce-scatter and all-gather
       return std::min(delay + (hosts - 1) * line, 2 * delay + 2 * others * line);
     case Kind::all_to_all: return delay + ranks / hosts * others * line;
-    case Kind::broadcast:  // to all hosts from the root, or the last byte to one, which passes it on
+    case Kind::broadcast:  // directly from the root, or forwarded by another host
       return std::min(delay + (hosts - 1) * line, (hosts > 2 ? 2 : 1) * delay + line);
     default: return delay + others * line;
   }
 }
 
-// The bytes from host to host of a call that is one wave, if that is the quickest.
+// The bytes per pair of hosts if the fastest algorithm sends everything in one wave.
 std::optional<double> wave_bytes(Kind kind, double bytes, std::int32_t ranks, const Network& network) {
   const double hosts = network.hosts;
   if (kind == Kind::all_to_all) return ranks / hosts * bytes / hosts;
@@ -162,8 +164,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// The median over repetitions of the time from a common start to the last rank's end. The hosts are
-// namespaces of one machine and have one clock: after a barrier some would start a delay later than others.
+// The median time from a common start to the end of the last rank. The hosts are namespaces of one
+// machine and share a clock. After a barrier, some ranks would start one delay later than others.
 Result<double> time_of(Communicator& group, const std::function<Status()>& call) {
   using Clock = std::chrono::steady_clock;
   constexpr int kRepetitions = 7;
@@ -220,7 +222,7 @@ Status measure(Communicator& group, const Network& claimed) {
         row += fmt::format("   bare sockets {}", times(bare, least));
       }
       const double nominal = bound(kind, message, group.size(), claimed);
-      row += fmt::format("   ({:.2f}x of {} on paper)", seconds / nominal, print_seconds(nominal));
+      row += fmt::format("   ({:.2f}x of the nominal {})", seconds / nominal, print_seconds(nominal));
       if (group.rank() == 0) fmt::print("{}\n", row);
       std::fflush(stdout);
     }

@@ -25,7 +25,8 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// One end of a line: bounces bytes, then sends or takes a stream. The one that calls sees how long it takes.
+// One end of a connection: bounces single bytes, then sends or receives a stream. The client
+// measures.
 Result<Line> try_socket(const tcp::Socket& socket, bool calls) {
   constexpr int kBounces = 21;
   constexpr std::size_t kWarm = 48, kTimed = 32;
@@ -50,7 +51,7 @@ Result<Line> try_socket(const tcp::Socket& socket, bool calls) {
   }
   std::ranges::sort(rounds);
   const double round = rounds[rounds.size() / 2];
-  WEFT_TRY_STATUS(stream(kWarm));  // until the kernel knows what the line takes
+  WEFT_TRY_STATUS(stream(kWarm));  // until the kernel has adapted to the line
   WEFT_TRY_STATUS(bounce());
   const auto start = Clock::now();
   WEFT_TRY_STATUS(stream(kTimed));
@@ -58,7 +59,7 @@ Result<Line> try_socket(const tcp::Socket& socket, bool calls) {
   return Line{round / 2, (seconds_since(start) - round) / static_cast<double>(kTimed * kPiece)};
 }
 
-// A leader that calls says which host it is of.
+// Connects to another leader and sends it the number of this host.
 Result<tcp::Socket> call(const std::string& address, std::uint16_t port, int host) {
   WEFT_TRY(socket, tcp::connect(address, port, soon()));
   const auto number = static_cast<std::byte>(host);
@@ -68,7 +69,7 @@ Result<tcp::Socket> call(const std::string& address, std::uint16_t port, int hos
 
 Status take_calls(const tcp::Socket& listener, int calls, std::vector<tcp::Socket>& by_host) {
   for (int taken = 0; taken < calls; ++taken) {
-    if (!tcp::wait_for(listener, POLLIN, soon())) return world_error("a leader did not call");
+    if (!tcp::wait_for(listener, POLLIN, soon())) return world_error("a leader did not connect");
     WEFT_TRY(socket, tcp::accept(listener));
     std::byte number{};
     WEFT_TRY_STATUS(receive_all(socket, {&number, 1}, soon()));
@@ -79,7 +80,8 @@ Status take_calls(const tcp::Socket& listener, int calls, std::vector<tcp::Socke
 
 }  // namespace
 
-// The first leader's address is known. From there the others learn their own, and all call those before them.
+// The first leader's address is known. By connecting to it, the others learn their own. Each then
+// connects to the leaders before it.
 Result<Leaders> Leaders::connect(comm::Communicator& group, int hosts, const char* address) {
   Leaders leaders;
   const int local = group.size() / hosts;
@@ -152,20 +154,20 @@ Status Leaders::wave(std::size_t bytes, bool from_first_alone) {
     std::size_t to_send = 0, to_take = 0;
   };
   std::vector<Peer> peers;
-  for (int turn = 1; turn < hosts_; ++turn) {  // first to the next: no host is sent to by all
+  for (int turn = 1; turn < hosts_; ++turn) {  // each starts with its next host, so that no host is flooded
     const int other = (host_ + turn) % hosts_;
     peers.push_back({.descriptor = others_[static_cast<std::size_t>(other)].descriptor(),
                      .to_send = from_first_alone && host_ != 0 ? 0 : bytes,
                      .to_take = from_first_alone && other != 0 ? 0 : bytes});
   }
-  // What went through, taken off what is left; false when nothing can.
+  // Moves some bytes and subtracts them from `left`; false if nothing can move now.
   const auto advance = [&](std::size_t& left, auto move) -> Result<bool> {
     if (left == 0) return false;
     const ssize_t moved = move(bytes - left, left);
     if (moved > 0) left -= static_cast<std::size_t>(moved);
     if (moved > 0) return true;
     if (moved < 0 && (errno == EAGAIN || errno == EINTR)) return false;
-    return tcp::socket_error("a leader is gone", errno);
+    return tcp::socket_error("a leader has disconnected", errno);
   };
   for (;;) {
     bool moved = false;
@@ -182,7 +184,8 @@ Status Leaders::wave(std::size_t bytes, bool from_first_alone) {
       if (events != 0) polled.push_back({peer.descriptor, static_cast<short>(events), 0});
     }
     if (polled.empty()) return {};
-    if (!moved && ::poll(polled.data(), polled.size(), 10'000) == 0) return world_error("a leader is silent");
+    if (!moved && ::poll(polled.data(), polled.size(), 10'000) == 0)
+      return world_error("a leader does not respond");
   }
 }
 

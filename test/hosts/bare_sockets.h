@@ -1,11 +1,12 @@
-// bare_sockets.h -- what sockets get of a network without Weft: one alone, and one from each host to each.
+// bare_sockets.h -- what bare sockets achieve on a network without Weft: one alone, and all hosts
+// at once.
 //
-//   a line    first rank of host 0 ══ first rank of host 1        one byte to and fro; one long stream
-//   a wave    first rank of every host ══ that of every other     what all send each other at once
+//   a line    first rank of host 0 ══ first rank of host 1        one byte back and forth; one long stream
+//   a wave    first rank of every host ══ that of every other     all hosts send to all others at once
 //
-// The line is what the bound of a collective is made of. The wave is the same messages as of a collective in
-// one step with nothing around them: where a few cores run many hosts and the network between them, it takes
-// longer than the bound, and the rest is what Weft adds.
+// The bound of a collective is computed from the line. The wave sends the messages of a one-step
+// collective and nothing else. Where a few cores run many hosts and the network between them, the
+// wave takes longer than the bound; the remaining time is Weft's overhead.
 #pragma once
 #include <cstddef>
 #include <vector>
@@ -16,28 +17,28 @@
 
 namespace weft::hosts {
 
-// In seconds: one way of one byte, and a byte of a stream.
+// In seconds: the one-way delay of a byte, and the time per byte of a stream.
 struct Line {
   double delay = 0, seconds_per_byte = 0;
 };
 
-// Collective. Sockets between the first ranks of all hosts, ranks being evenly on them in order. `address` is
-// one of rank 0's host that all can reach.
+// Collective. Connects the first ranks of all hosts. Ranks must be spread evenly and in order over
+// the hosts. `address` is one of rank 0's host that all hosts can reach.
 class Leaders {
  public:
   static Result<Leaders> connect(comm::Communicator& group, int hosts, const char* address);
 
-  // Collective: what one socket gets between the first two hosts; all ranks get the answer.
+  // Collective: measures one socket between the first two hosts. All ranks get the result.
   Result<Line> try_line(comm::Communicator& group) const;
 
-  // So many bytes from every host to every other, or from the first alone. Ranks that lead no host have
-  // nothing to do.
+  // Sends `bytes` from every host to every other, or only from the first. Ranks that are not the
+  // first of their host do nothing.
   Status wave(std::size_t bytes, bool from_first_alone);
 
  private:
   int hosts_ = 0, host_ = 0;
   bool leads_ = false;
-  std::vector<transport::tcp::Socket> others_;  // by host; none for itself
+  std::vector<transport::tcp::Socket> others_;  // by host; empty for this one
   std::vector<std::byte> memory_;
 };
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# launch_agent.sh [OPTION...] HOST COMMAND... -- what mpirun and mpiexec call instead of ssh.
+# launch_agent.sh [OPTION...] HOST COMMAND... -- replaces ssh for mpirun and mpiexec.
 while [[ $1 == -* ]]; do shift; done
 host=$1
 shift

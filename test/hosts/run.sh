@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# run.sh PROGRAMS [--measure] -- collectives across 4 hosts of 2 ranks each: over TCP, over memory within hosts
-# and TCP between them, and over MPI.
+# run.sh PROGRAMS [--measure] -- collectives across 4 hosts of 2 ranks each: over TCP, over shared
+# memory within hosts and TCP between them, and over MPI.
 #
-# PROGRAMS is the folder of all_reduce_check, mpi_check and the MPI plugins. Makes hosts with 1 ms delay and
-# 1 Gbit/s (scripts/hosts.sh) and takes them away again. Ends with 77 where it cannot: not root, no namespaces.
+# PROGRAMS is the folder of all_reduce_check, mpi_check and the MPI plugins. Creates hosts with 1 ms
+# delay and 1 Gbit/s (scripts/hosts.sh) and removes them at the end. Exits with 77 without root or
+# network namespaces.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 programs=$(realpath "$1")
@@ -34,7 +35,7 @@ verdict() {  # NAME CODE
 }
 limit=500
 
-# As torchrun and people's own scripts start ranks: by variables alone.
+# Starts ranks with environment variables only, as torchrun does.
 by_environment() {  # TRANSPORT ADDRESS-FAMILY
   local rank=0 h r code=0
   pids=()
@@ -68,8 +69,8 @@ open_mpi() {
     --mca oob_tcp_if_include eth0 --host "$list" -n $((hosts * local_ranks)) -x WEFT_HOSTS "$@" </dev/null
 }
 
-# MPICH before 4.2 may wait for ever in MPI_Finalize over UCX's TCP, in any program (pmodels/mpich#6596): once
-# the program has said its last word, how it ends is not looked at.
+# MPICH before 4.2 may hang in MPI_Finalize over UCX's TCP, in any program (pmodels/mpich#6596). So
+# the exit code does not matter once the program has printed its last line.
 mpich() {  # LAST-WORD COMMAND...
   local word=$1 log code
   shift

@@ -1,14 +1,15 @@
-// slow_switch PREFIX HOSTS DELAY_US RATE_MBIT -- a network with delay and limited rate between namespaces.
+// slow_switch PREFIX HOSTS DELAY_US RATE_MBIT -- a network with delay and limited rate between
+// namespaces.
 //
 //   PREFIX-host-0 ─ tap eth0 ┐                 each host:  out ──[ rate ]── delay ──[ rate ]── in
 //   PREFIX-host-1 ─ tap eth0 ┼─ this program
 //   PREFIX-host-2 ─ tap eth0 ┘
 //
-// Does what netem does, for kernels without it. A frame leaves a host when the bits before it have left,
-// comes `delay` later, and waits where frames that came before it use up the receiver's rate. Nothing is
-// lost: senders are held back instead. Frames may be as long as the kernel's segmentation offload makes them;
-// they take the time of the segments that they stand for. Prints "ready" once the hosts are connected; ends
-// on SIGTERM.
+// Does the same as netem, for kernels without it. A frame leaves a host once the frames before it
+// have left, and arrives `delay` later. It then queues behind earlier frames for the receiver's
+// rate. No frame is lost: senders are blocked instead. Frames may be as long as the kernel's
+// segmentation offload makes them; they take the time of the segments they stand for. Prints
+// "ready" once the hosts are connected. Ends on SIGTERM.
 #include <fcntl.h>
 #include <linux/if.h>
 #include <linux/if_tun.h>
@@ -35,7 +36,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::nanoseconds;
 
-// What a tap puts in front of every frame: virtio's network header, whose own file is not C++.
+// The virtio network header that a tap puts in front of every frame. Its kernel header is not valid
+// C++.
 struct OffloadHeader {
   std::uint8_t flags, segmentation;  // segmentation: 0 when the frame is one segment
   std::uint16_t header_bytes, segment_bytes, checksum_start, checksum_offset;
@@ -43,23 +45,23 @@ struct OffloadHeader {
 static_assert(sizeof(OffloadHeader) == 10);
 
 constexpr std::size_t kMostFrame = sizeof(OffloadHeader) + 65'535 + 18;
-constexpr std::size_t kMostHeld = 16 << 20;  // bytes of one host's frames; then it is not read any more
+constexpr std::size_t kMostHeld = 16 << 20;  // bytes queued per sending host; beyond this its tap is not read
 constexpr int kMostHosts = 64;
 
-using Buffer = std::unique_ptr<char[]>;  // of kMostFrame bytes: the tap's header, then Ethernet's
+using Buffer = std::unique_ptr<char[]>;  // of kMostFrame bytes: the tap's header, then the Ethernet frame
 
 struct Frame {
-  Clock::time_point due;  // at the receiver's line; once it has come there, at its end
+  Clock::time_point due;  // time at the receiver's line; once queued there, the end of the transfer
   Buffer buffer;
   std::size_t bytes = 0, from = 0, to = 0;
 };
 
 struct Host {
   int tap = -1;
-  Clock::time_point out_free, in_free;  // when its bits so far have left, have come
-  std::size_t held = 0;                 // bytes of its frames that have not been delivered
-  std::deque<Frame> under_way;          // from it, and ...
-  std::deque<Frame> coming;             // ... to it: both in the order of `due`
+  Clock::time_point out_free, in_free;  // when each direction of its line is free again
+  std::size_t held = 0;                 // bytes of its undelivered frames
+  std::deque<Frame> under_way;          // sent by it, and ...
+  std::deque<Frame> coming;             // ... addressed to it; both ordered by `due`
 };
 
 [[noreturn]] void fail(const char* what) {
@@ -67,7 +69,7 @@ struct Host {
   std::exit(1);
 }
 
-// A tap called eth0 in a namespace, with the address 02:00:00:00:00:<host + 1>.
+// Opens a tap called eth0 in a namespace, with the address 02:00:00:00:00:<host + 1>.
 int open_tap(const std::string& space, int host) {
   const int home = ::open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
   const int there = ::open(("/run/netns/" + space).c_str(), O_RDONLY | O_CLOEXEC);
@@ -173,7 +175,7 @@ class Switch {
     host.under_way.push_back({host.out_free + delay_, std::move(buffer), bytes, from, to});
   }
 
-  // The sender of the next frame to come anywhere, if it has come.
+  // The sender of the earliest frame that has arrived, if any.
   Host* next_to_land(Clock::time_point now) {
     Host* first = nullptr;
     for (Host& host : hosts_) {
@@ -183,22 +185,22 @@ class Switch {
     return first;
   }
 
-  // In the order in which they come, whoever sent them: a receiver's line is not kept for what is still
-  // waiting to leave another host.
+  // Queues frames by arrival time, whatever their sender: a receiver's line is not reserved for
+  // frames that have not left their host.
   void land() {
     const auto now = Clock::now();
     while (Host* const sender = next_to_land(now)) {
       Frame frame = std::move(sender->under_way.front());
       sender->under_way.pop_front();
       Host& host = hosts_[frame.to];
-      // Bits pass through as they come: a receiver that nobody else uses adds no time of its own.
+      // Cut-through: a receiver with a single sender adds no time.
       host.in_free = std::max(frame.due, host.in_free + time_of(wire_bytes(frame.buffer.get(), frame.bytes)));
       frame.due = host.in_free;
       host.coming.push_back(std::move(frame));
     }
   }
 
-  // Memory that is warm from the frame before: the ranks need the processor more.
+  // Reuses buffers that are still in cache, which leaves more processor time for the ranks.
   Buffer take_buffer() {
     if (free_.empty()) return std::make_unique_for_overwrite<char[]>(kMostFrame);
     Buffer buffer = std::move(free_.back());
@@ -211,7 +213,7 @@ class Switch {
       while (!host.coming.empty() && host.coming.front().due <= Clock::now()) {
         Frame& frame = host.coming.front();
         static_cast<void>(
-            !::write(host.tap, frame.buffer.get(), frame.bytes));  // a host that is down takes none
+            !::write(host.tap, frame.buffer.get(), frame.bytes));  // a host that is down accepts none
         hosts_[frame.from].held -= frame.bytes;
         free_.push_back(std::move(frame.buffer));
         host.coming.pop_front();
@@ -239,8 +241,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: slow_switch PREFIX HOSTS DELAY_US RATE_MBIT\n");
     return 1;
   }
-  // A network is never short of processors: without this, busy ranks would add their time slices to the
-  // delay.
+  // Real switches do not compete for processors. Without this priority, the time slices of busy
+  // ranks would add to the delay.
   const sched_param priority{.sched_priority = 10};
   if (::sched_setscheduler(0, SCHED_FIFO, &priority) != 0) std::perror("sched_setscheduler");
   Switch network(argv[1], hosts, std::chrono::microseconds(delay), 8e3 / rate);

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# run.sh BUILD CXX [FLAG...] -- installs a build into a folder of its own, and uses it from there as a stranger would: headers by
-# plain C and C++, the examples by pkg-config and by find_package. Nothing outside that folder is read but the examples.
+# run.sh BUILD CXX [FLAG...] -- installs a build into an empty folder and uses it from there like
+# any other package: headers from C and C++, the examples with pkg-config and find_package. Except
+# for the examples, nothing outside the folder is read.
 #
-# CXX and FLAGs are those of the build where it has sanitizers: a program must then bring their runtime.
+# FLAGs are the sanitizer flags of the build: programs must then link the sanitizers' runtime.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$1 cxx=$2
@@ -18,7 +19,7 @@ expect() {  # expect WHAT EXPECTED FOUND
   echo "ok: $1"
 }
 
-# Two steps, as a packager takes them: into a staging folder, which then moves to where it is used.
+# Installs as packagers do: into a staging folder, which is then moved to its final place.
 DESTDIR=$work/stage cmake --install "$build" --prefix /opt/weft >"$work/log" || fail "install: $(tail -n 5 "$work/log")"
 mv "$work/stage/opt/weft" "$work/weft"
 prefix=$work/weft
@@ -37,7 +38,7 @@ for plugin in "$build"/weft_mpi_*.so; do
   [[ ! -e $plugin ]] || expect "a plugin" yes "$([[ -e $library/weft/$(basename "$plugin") ]] && echo yes)"
 done
 
-# Each header alone and both together, in the language that they promise.
+# Each header alone and both together, in the languages that they support.
 for headers in weft.h weft_comm.h "weft.h weft_comm.h" "weft_comm.h weft.h"; do
   printf '#include <weft/%s>\n' $headers >"$work/header.c"
   cc -std=c99 -pedantic -Wall -Wextra -Werror -fsyntax-only -I"$prefix/include" "$work/header.c"
@@ -45,7 +46,7 @@ for headers in weft.h weft_comm.h "weft.h weft_comm.h" "weft_comm.h weft.h"; do
 done
 echo "ok: headers in C99 and C++11"
 
-# A sanitized library wants a program whose compiler brings the runtime; any other is satisfied with cc.
+# A sanitized library needs a compiler that links the sanitizers' runtime; otherwise cc is enough.
 compiler=(cc)
 ((${#flags[@]} == 0)) || compiler=("$cxx" -x c "${flags[@]}")
 for example in plan average work_queue; do

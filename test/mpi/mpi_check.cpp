@@ -1,8 +1,8 @@
-// mpi_check [--measure] -- what the MPI transport promises, on real MPI processes.
+// mpi_check [--measure] -- checks the MPI transport on real MPI processes.
 //
 //   mpirun -n 4 mpi_check
 //
-// Exits 0 when all is well; otherwise says what was expected. Every wait has a deadline.
+// Exits with 0 if all checks pass; otherwise prints what was expected. Every wait has a deadline.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -28,13 +28,13 @@ using namespace weft;
 using namespace weft::transport;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kLimit = std::chrono::seconds(300);  // far above what a busy machine takes
+constexpr auto kLimit = std::chrono::seconds(300);  // far longer than a busy machine needs
 
 Status expect(bool good, std::string_view what) {
   return good ? Status() : Status(world_error(fmt::format("expected {}", what)));
 }
 
-// Calls `step` until it is true.
+// Calls `step` until it returns true.
 Status await(Endpoint& endpoint, std::string_view what, const std::function<bool()>& step) {
   const auto deadline = Clock::now() + kLimit;
   for (;;) {
@@ -63,7 +63,7 @@ Status check_exchange(Job& job) {
       WEFT_TRY_STATUS(expect(parcels[r].bytes == theirs, "the parcel that the rank gave"));
     }
   }
-  // Even and odd ranks among themselves, at once.
+  // Even and odd ranks exchange in two groups at the same time.
   std::vector<std::int32_t> half;
   for (std::int32_t r = job.rank() % 2; r < job.ranks(); r += 2) half.push_back(r);
   WEFT_TRY(parcels, job.exchange(half, {8, 1}, {std::to_string(job.rank())}));
@@ -73,7 +73,7 @@ Status check_exchange(Job& job) {
   return {};
 }
 
-// Messages come in order, also those that came before there was a handler.
+// Messages arrive in order, including those that arrived before the handler was set.
 Status check_messages(Job& job) {
   constexpr std::uint64_t kMessages = 200, kGroup = 9;
   const std::int32_t to = (job.rank() + 1) % job.ranks();
@@ -100,7 +100,7 @@ Status check_messages(Job& job) {
   return expect(good && numbers == in_order, "messages in order");
 }
 
-// A wire's messages, which both its ends draw alike.
+// The messages of a wire. Both ends generate the same sequence.
 class Script {
  public:
   static constexpr int kMessages = 40;
@@ -127,7 +127,8 @@ class Script {
   std::vector<std::byte> message_;
 };
 
-// Every rank sends messages of random lengths to every other on two channels, and checks what it gets.
+// Every rank sends messages of random lengths to every other rank on two channels and checks what
+// it receives.
 Status check_wires(Endpoint& endpoint) {
   std::vector<Wire> wires;
   for (std::int32_t from = 0; from < endpoint.ranks(); ++from) {
@@ -141,7 +142,7 @@ Status check_wires(Endpoint& endpoint) {
 
   bool right = true;
   std::vector<std::byte> target;
-  const auto step = [&](std::size_t w) {  // whether the wire's next message went or came
+  const auto step = [&](std::size_t w) {  // whether the wire's next message was sent or received
     Script& script = scripts[w];
     if (Outgoing* out = ends.outgoing[w].get()) {
       out->set_label(script.label());
@@ -165,7 +166,7 @@ Status check_wires(Endpoint& endpoint) {
   return expect(right, "the messages that were sent");
 }
 
-// An all-reduce around the ring: what chunk programs do, by hand.
+// A ring all-reduce written by hand, with the same calls as chunk programs.
 Status check_ring(Endpoint& endpoint) {
   const std::int32_t ranks = endpoint.ranks(), self = endpoint.rank();
   if (ranks < 2) return {};
@@ -204,7 +205,7 @@ Status check_ring(Endpoint& endpoint) {
   return {};
 }
 
-// The receiver is told both sides of a mismatch.
+// The receiver's error names both sides of a mismatch.
 Status check_mismatch(Endpoint& endpoint, Job& job) {
   const Wire wire{0, endpoint.ranks() - 1, 0};
   if (wire.from == wire.to) return {};
@@ -222,7 +223,8 @@ Status check_mismatch(Endpoint& endpoint, Job& job) {
                                 "rank 0 sent 16 bytes of call 0xa, where 24 bytes of call 0xb were expected",
                "a fault that names both calls"));
   }
-  WEFT_TRY(parcels, job.exchange(everyone(job), {7, 1000}, {}));  // nobody goes while the other looks
+  WEFT_TRY(parcels,
+           job.exchange(everyone(job), {7, 1000}, {}));  // no rank exits before the others have checked
   return {};
 }
 

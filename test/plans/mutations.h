@@ -1,5 +1,4 @@
-// Changes of plans and programs as an adversary makes them: one step, one number, one flag at a time, drawn
-// by a seed.
+// Random mutations of plans and programs: one step, number or flag at a time, drawn from a seed.
 #pragma once
 #include <random>
 #include <vector>

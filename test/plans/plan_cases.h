@@ -1,4 +1,4 @@
-// Plans that are right, and the ways in which an adversary breaks them: by what each leaves out.
+// Correct plans, and broken variants of them, grouped by what an adversary leaves out.
 #pragma once
 #include <string>
 #include <string_view>
@@ -233,7 +233,7 @@ struct BrokenPlan {
   std::string_view what;
   std::string_view base;
   std::vector<std::string> edits = {};
-  std::string_view words = "";  // that the finding must have
+  std::string_view words = "";  // that the finding must contain
   void (*change)(OneSided&) = nullptr;
 };
 
@@ -265,11 +265,11 @@ inline const std::vector<BrokenPlan>& broken_plans() {
       {"ports", "a put with signal through memory", "port", {"*.0.3 = pws m0 o$r > $p:o$r", "*.0.4 -"}},
       {"ports", "a get through a port", "port", {"*.0.3 = get p0 $p:o$p > o$p"}},
       {"ports", "a put without a channel", "port", {"*.0.3 = put p o$r > $p:o$r"}},
-      {"waiting", "nobody waits", "gather", {"*.0.8 -"}, "raised"},
-      {"waiting", "nobody signals", "gather", {"*.0.7 -"}},
-      {"waiting", "one does not signal", "gather", {"1.0.7 -"}},
-      {"waiting", "the wrong channel is waited for", "gather", {"*.0.8 = wait m1", "*.0.7 + signal m1"}},
-      {"waiting", "both wait first", "gather", {"*.0.7 = wait m0", "*.0.8 = signal m0"}},
+      {"waiting", "no rank waits", "gather", {"*.0.8 -"}, "raised"},
+      {"waiting", "no rank signals", "gather", {"*.0.7 -"}},
+      {"waiting", "one rank does not signal", "gather", {"1.0.7 -"}},
+      {"waiting", "a wait on the wrong channel", "gather", {"*.0.8 = wait m1", "*.0.7 + signal m1"}},
+      {"waiting", "both ranks wait first", "gather", {"*.0.7 = wait m0", "*.0.8 = signal m0"}},
       {"waiting", "signal before the put", "gather", {"*.0.5 = signal m0", "*.0.7 = put m o$r > $p:o$r"}},
       {"waiting", "copy before the wait", "exchange", {"*.0.10 -", "*.0.8 + copy s0 > i$p", "*.0.8 + nop"}},
       {"waiting",
@@ -300,7 +300,11 @@ inline const std::vector<BrokenPlan>& broken_plans() {
        {"0.0.7 + signal m2"},
        "",
        [](OneSided& plan) { plan.ranks[0].memory_peers.push_back(1); }},
-      {"loops", "turns that differ between two blocks", "pipeline", {"*.1.0 = pipeline 1 1048576"}, "trip counts"},
+      {"loops",
+       "trip counts that differ between two blocks",
+       "pipeline",
+       {"*.1.0 = pipeline 1 1048576"},
+       "trip counts"},
       {"loops",
        "turns that differ between two ranks",
        "pipeline",
@@ -316,23 +320,26 @@ inline const std::vector<BrokenPlan>& broken_plans() {
        {},
        "credit",
        [](OneSided& plan) { plan.reuse_resources = true; }},
-      {"loops", "credit given before the copy", "pipeline with credit", {"*.1.0/6 -", "*.1.0/4 + signal m2"}},
-      {"loops", "credit waited for too late", "pipeline with credit", {"*.0.3/6 -", "*.1.0/6 -"}, "credit"},
+      {"loops",
+       "credit returned before the copy",
+       "pipeline with credit",
+       {"*.1.0/6 -", "*.1.0/4 + signal m2"}},
+      {"loops", "credit awaited too late", "pipeline with credit", {"*.0.3/6 -", "*.1.0/6 -"}, "credit"},
       {"runs",
        "no opening handshake before a put",
        "gather",
        {"*.0.4 -", "*.0.3 -", "*.0.2 -", "*.0.1 -"},
        "handshake"},
       {"runs", "no opening handshake before a read", "sum", {"*.0.1 -", "*.0.0 -"}, "handshake"},
-      {"runs", "no opening handshake before scratch is used again", "exchange", {"*.0.3 -", "*.0.1 -"}},
+      {"runs", "no opening handshake before scratch is reused", "exchange", {"*.0.3 -", "*.0.1 -"}},
       {"runs",
        "packets of the next run over unread ones",
        "gather of packets",
        {},
        "",
        [](OneSided& plan) { plan.double_scratch = false; }},
-      {"runs", "a rank ends before its output is there", "gather", {"*.0.8 -", "*.0.7 -"}, "end"},
-      {"runs", "a rank ends before its store was seen", "switch", {"*.0.6 -", "*.0.5 -"}, "end"},
+      {"runs", "a rank ends before its output has arrived", "gather", {"*.0.8 -", "*.0.7 -"}, "end"},
+      {"runs", "a rank ends before its store is visible", "switch", {"*.0.6 -", "*.0.5 -"}, "end"},
       {"runs", "a rank ends while its input is read", "scatter of sums", {"*.0.6 -", "*.0.5 -"}, "end"},
       {"runs",
        "plain data in scratch that comes twice",
@@ -348,7 +355,7 @@ inline const std::vector<BrokenPlan>& broken_plans() {
       {"blocks", "no barrier before the signal", "group", {"*.0.4 = nop", "*.1.2 -"}},
       {"blocks", "no barrier after the handshake", "group", {"*.0.2 = nop", "*.1.0 -"}},
       {"blocks", "no semaphore between two blocks", "two blocks", {"*.0.9 -", "*.1.0 -"}},
-      {"blocks", "released before it has come", "two blocks", {"*.0.9 -", "*.0.6 + release 0"}},
+      {"blocks", "released before it has arrived", "two blocks", {"*.0.9 -", "*.0.6 + release 0"}},
       {"blocks", "both blocks do the same part", "group", {"*.1.1 = put m o$r > $p:o$r part 0/2"}},
       {"data", "one chunk off", "gather", {"*.0.5 = put m o$r > $p:o$p"}},
       {"data", "past the end of a buffer", "gather", {"*.0.5 = put m o$r > $p:o2"}},
@@ -369,9 +376,9 @@ inline const std::vector<BrokenPlan>& broken_plans() {
        [](OneSided& plan) { plan.in_place = false; }},
       {"data", "two ranks write one output", "gather", {"1.0.5 = put m o1 > 0:o0"}},
       {"packets", "read as plain data", "sum of packets", {"0.0.3 = copy s3 > i1"}},
-      {"packets", "a slot that nobody fills", "sum of packets", {"0.0.1 = respkt m i0 s0 > i0 1:s2"}},
+      {"packets", "a slot that no rank fills", "sum of packets", {"0.0.1 = respkt m i0 s0 > i0 1:s2"}},
       {"packets", "two values in one slot", "sum of packets", {"0.0.1 = respkt m i0 s1 > i0 1:s0"}},
-      {"packets", "plain data where packets are awaited", "sum of packets", {"0.0.0 = put m i1 > 1:s0"}},
+      {"packets", "plain data where packets are expected", "sum of packets", {"0.0.0 = put m i1 > 1:s0"}},
       {"packets",
        "packets without room for flags",
        "sum of packets",

@@ -1,9 +1,9 @@
-// Runs a small MSCCL++ plan on numbers, by a schedule drawn at random: the judge of the checker's judge.
+// Executes a small MSCCL++ plan on numbers with a random schedule, to test the checker.
 //
-// It shares nothing with the checker but the plan. What stands between two nops is done in any order, but
-// for what one thread does by itself; plain stores of a block are seen by others at any time from when
-// they are done until the block releases; a port does what it was given whenever it likes, in the order of
-// its channel; every rank is called several times, with new input each time, as soon as it is done.
+// It shares only the plan with the checker. Between two nops, operations run in any order, except
+// those of the same thread. Other blocks may see a plain store at any time between its execution
+// and the block's next release. A port processes its requests at any time, in the order of its
+// channel. Every rank runs several times with new input, and starts again as soon as it is done.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -41,11 +41,11 @@ class PlanSimulator {
     }
   }
 
-  // What went wrong; empty: every run of every rank had the right result.
+  // The error, or empty if every run of every rank had the correct result.
   std::string run() {
     for (std::size_t r = 0; r < ranks_.size(); ++r) begin(static_cast<std::int32_t>(r));
     while (wrong_.empty()) {
-      // Everything that can be done now.
+      // All items that can run now.
       std::vector<std::pair<std::size_t, std::size_t>> ready;
       settle();
       for (std::size_t b = 0; b < blocks_.size(); ++b) {
@@ -76,11 +76,11 @@ class PlanSimulator {
   static constexpr std::int32_t kSlices = 3;
   struct Cell {
     std::uint64_t value = 0;
-    std::int32_t flag = 0;  // packets: the run
+    std::int32_t flag = 0;  // of packets: the run number
   };
-  struct Item {  // one thing to do between two nops
+  struct Item {  // one operation between two nops
     const OneSidedStep* step = nullptr;
-    std::int32_t turn = -1, thread = -1;  // thread: of what one thread does; -1: all
+    std::int32_t turn = -1, thread = -1;  // turn: pipeline iteration; thread -1: all
     std::size_t pair = 0;
     std::int32_t part = 0;
     bool done = false;
@@ -106,7 +106,7 @@ class PlanSimulator {
     bool running = false, done = false;
   };
   struct PortItem {
-    std::vector<std::pair<std::size_t, Store>> puts;  // source cell; where to
+    std::vector<std::pair<std::size_t, Store>> puts;  // source cell; destination
     std::int32_t rank = 0;
     std::size_t source_bank = 0;
     bool packets = false, read = false;
@@ -197,7 +197,7 @@ class PlanSimulator {
     }
   }
 
-  // Takes in what stands before the next nop, when all before is done.
+  // Adds the steps up to the next nop once all earlier ones are done.
   void refill(Block& block) {
     while (block.running && !block.done) {
       for (const Item& item : block.items)
@@ -224,7 +224,7 @@ class PlanSimulator {
     }
   }
 
-  // Whoever comes last to a barrier lets the others go on.
+  // Refills blocks until nothing changes. The last block at a barrier releases the others.
   void settle() {
     for (bool moved = true; moved;) {
       moved = false;
@@ -317,7 +317,7 @@ class PlanSimulator {
     return true;
   }
 
-  // The first cell of a part of an operand on one rank.
+  // The first cell of a part of an operand on rank `on`.
   Store place(std::int32_t rank, const OneSidedStep& step, const Operand& operand, std::int32_t part,
               bool packet, std::int32_t on) {
     Store at{};
@@ -326,7 +326,7 @@ class PlanSimulator {
     const std::int32_t offset = operand.count * parts_ / step.parts * step.part + part;
     at.cell += static_cast<std::size_t>(offset * kSlices);
     if (packet) at.cell *= 2;
-    const bool found = packet || operand.where == Operand::Where::local;  // plain puts miss the other half
+    const bool found = packet || operand.where == Operand::Where::local;  // plain remote puts: first half
     if (at.bank == 2 && plan_.double_scratch && found && ranks_[rank].run % 2 == 0) at.bank = 3;
     return at;
   }
@@ -389,7 +389,7 @@ class PlanSimulator {
     Item& item = block.items[i];
     const OneSidedStep& step = *item.step;
     Rank& rank = ranks_[block.rank];
-    if (draw(4) == 0 && !block.stores.empty()) {  // a store that comes through by itself
+    if (draw(4) == 0 && !block.stores.empty()) {  // a store becomes visible at a random time
       const std::size_t s = draw(block.stores.size());
       const Store store = block.stores[s];
       memory_[store.rank][store.bank][store.cell].value = store.value;
@@ -484,7 +484,7 @@ class PlanSimulator {
           what(place(block.rank, step, operands[k], item.part, packet, on), packet, operands[k]);
       }
     };
-    // Slices of a packet step go together.
+    // A packet step handles all slices at once.
     const bool packets = shape.sources.find_first_of("pqt") != std::string_view::npos ||
                          shape.targets.find_first_of("pqt") != std::string_view::npos;
     for (std::size_t slice = 0; slice < static_cast<std::size_t>(kSlices); ++slice) {

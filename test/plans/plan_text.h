@@ -2,15 +2,15 @@
 //
 //   allgather 2 ranks, 1 2 0 chunks, in place      chunks of input, output, scratch
 //   memory 0-1                                     a channel between 0 and 1; also: port 0-1, switch o 0 1
-//   semaphores 0 0                                 of every rank: what each holds at first
+//   semaphores 0 0                                 the initial values on every rank
 //   rank *                                         $r is the rank, $p the next one
 //   block
 //     rlxsignal m0                                 m0: memory channel 0; p0: port channel 0
 //     put m o$r > $p:o$r                           o0+2: two chunks; 1:o0: of rank 1; S0:o0: of switch 0
-//     pipeline 1 524288                            over 1 chunk, 524288 bytes a turn, until
+//     pipeline 1 524288                            over 1 chunk, 524288 bytes per iteration, until
 //     end
 //
-// The grammar is for this folder alone: what it cannot say, throws.
+// The grammar serves only this folder. Invalid text throws.
 #pragma once
 #include <algorithm>
 #include <sstream>
@@ -155,8 +155,8 @@ inline OneSided plan_of(const std::string& text) {
   return plan;
 }
 
-// "0.1.5 -" takes step 5 of block 1 of rank 0 out, "*.0.2 = nop" writes another in its place on every rank,
-// "*.0.2 + nop" puts one before it. 5/2 is step 2 of the pipeline that is step 5.
+// "0.1.5 -" removes step 5 of block 1 of rank 0. "*.0.2 = nop" replaces a step on every rank, and
+// "*.0.2 + nop" inserts one before it. 5/2 is step 2 of the pipeline in step 5.
 inline void edit(OneSided& plan, const std::string& how) {
   std::istringstream words(how);
   std::string place, sign, text;

@@ -1,5 +1,5 @@
-// Runs a chunk program on numbers, by a schedule drawn at random; shares nothing with the checker but the
-// program.
+// Executes a chunk program on numbers with a random schedule. It shares only the program with the
+// checker.
 #pragma once
 #include <deque>
 #include <map>
@@ -16,7 +16,7 @@ class ProgramSimulator {
   ProgramSimulator(const collective::Program& program, collective::Placement placement, std::uint64_t seed)
       : program_(program), placement_(placement), random_(seed) {}
 
-  // What went wrong; empty: every output is what the collective promises.
+  // The error, or empty if every output is correct.
   std::string run() {
     using namespace collective;
     for (std::int32_t rank = 0; rank < program_.collective.ranks; ++rank)
@@ -32,7 +32,7 @@ class ProgramSimulator {
       for (std::size_t block = 0; block < program_.ranks[rank].blocks.size(); ++block)
         places.push_back({static_cast<std::int32_t>(rank), static_cast<std::int32_t>(block), 0, 0});
     std::map<std::array<std::int32_t, 3>, std::deque<std::uint64_t>> fifo;
-    std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> published;  // the last step seen
+    std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> published;  // the last published step
     for (;;) {
       std::vector<Place*> ready;
       bool left = false;

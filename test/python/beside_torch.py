@@ -1,4 +1,4 @@
-"""What tests beside torch share: files of tensors, and a step of training by Weft."""
+"""Helpers of the tests that compare with torch: safetensors files and a training step."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def save(path, tensors):
 
 
 def step(folder, name, inputs, sizes=""):
-    """A step of plain descent at a rate of 1 from NAME.safetensors on; the loss before it, and the weights behind it."""
+    """Runs an SGD step with learning rate 1 from NAME.safetensors. Returns the loss and new weights."""
     numpy.savez(os.path.join(folder, "data.npz"),
                 **{one: value.numpy().astype("f4" if value.dtype.is_floating_point else "i4")
                    for one, value in inputs.items()})
@@ -58,7 +58,7 @@ def step(folder, name, inputs, sizes=""):
 
 
 def distance(taken, gradient):
-    """Beside the largest; a bias before a norm has a gradient of nothing but rounding."""
+    """The error relative to the largest element; a bias before a norm has only rounding error."""
     return ((taken - gradient).abs().max() / (gradient.abs().max() + 1e-2)).item()
 
 

@@ -1,4 +1,4 @@
-"""Convolutions, a norm over batches, pools of both kinds and a linear map."""
+"""Convolutions, batch normalization, max and average pooling, and a linear layer."""
 import torch
 from torch import nn
 

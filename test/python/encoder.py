@@ -1,4 +1,4 @@
-"""A layer of torch's own encoder, with attention over merged heads, and a mean of squares."""
+"""A torch.nn.TransformerEncoderLayer, with merged attention heads, and the mean squared error."""
 import torch
 from torch import nn
 

@@ -1,7 +1,8 @@
-"""Losses and gradients of exported models beside torch's, on the same weights.
+"""Compares losses and gradients of exported models with torch, on the same weights.
 
-Runs `python -m weft.export` on the scripts beside this one, trains a step of what comes out by plain descent at a rate
-of 1, and compares the loss, and what was taken from each weight, with torch. Ends with 77 where there is no torch.
+Runs `python -m weft.export` on the scripts in this folder, trains the result for one SGD step with
+a learning rate of 1, and compares the loss and the change of each weight with torch. Exits with 77
+if torch is not installed.
 """
 
 import os
@@ -24,7 +25,7 @@ def exported(script, folder, *more):
 
 
 def gradient_of(weight, parameters):
-    """By the numbers: the parameter, or the part of one, that a weight was made of."""
+    """The gradient of the parameter, or the slice of one, whose values equal the weight."""
     for parameter in parameters:
         own, gradient = parameter.detach(), parameter.grad
         if own.shape == weight.shape and torch.equal(own, weight):
@@ -46,11 +47,11 @@ def compare(name, folder):
     done = exported(os.path.join(HERE, name + ".py"), folder, "-o", f"{name}.weft")
     assert done.returncode == 0, done.stderr
     text = open(os.path.join(folder, f"{name}.weft")).read()
-    # The names of inputs in the order in which the text has them.
+    # The names of the inputs, in the order of the text.
     names = export.argument_names(model.forward, len(inputs))
     if loss is not None:
         names += export.argument_names(loss.forward if isinstance(loss, torch.nn.Module) else loss, 2)[1:]
-    names = [one if f" {one}[" in text else one + "_" for one in names]  # a word of the language gets a line behind it
+    names = [one if f" {one}[" in text else one + "_" for one in names]  # keywords get an underscore appended
     assert all(f" {one}[" in text for one in names), text
     found, after = step(folder, name, dict(zip(names, inputs + targets)))
     before = load(os.path.join(folder, f"{name}.safetensors"))
@@ -67,7 +68,7 @@ def compare(name, folder):
 
 
 def refusals(folder):
-    """What is not understood is named with its place."""
+    """Unsupported operations are reported with their source location."""
     cases = {
         "import torch\nclass M(torch.nn.Module):\n  def forward(self, x):\n    return torch.cumsum(x, 0)\n"
         "model = M()\ninputs = torch.ones(3, 2)\n": "wrong.py:4: aten.cumsum.default: this operator has no form",

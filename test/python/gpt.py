@@ -1,4 +1,4 @@
-"""A small GPT that gives its loss itself: queries, keys and values are one map, words and scores are not tied."""
+"""A small GPT that returns its loss, with a fused QKV projection and untied embeddings."""
 import math
 import torch
 from torch import nn

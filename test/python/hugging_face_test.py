@@ -1,7 +1,7 @@
-"""Imported configurations beside the same models in torch, on the same weights.
+"""Compares imported configurations with the same models in torch, on the same weights.
 
-The models are written here once more, by the tensors that transformers gives them. Weft imports the configuration with
-the weights before a step and with those that torch has behind it: what Weft learns in a step must be the difference.
+The models are implemented here with the tensor names of transformers. Weft imports the weights from
+before and after torch's step; Weft's own step must give the same difference.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Three linear maps; the loss is the script's."""
+"""Three linear layers with a loss defined by the script."""
 import torch
 
 torch.manual_seed(0)

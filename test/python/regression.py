@@ -1,4 +1,4 @@
-"""A gated map and a mean of squares."""
+"""A gated linear layer and the mean squared error."""
 import torch
 from torch import nn
 

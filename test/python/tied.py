@@ -1,4 +1,4 @@
-"""Words that are scores too, a norm that is written out, and scores whose classes come second."""
+"""Tied embeddings, an explicit RMS norm, and scores with the classes in the second dim."""
 import torch
 from torch import nn
 

@@ -1,4 +1,4 @@
-"""Attention as vision models write it: one map whose outputs are unbound into three, read at one position; and halves."""
+"""Attention as in vision models: one QKV layer unbound into three; also split and chunk."""
 import torch
 from torch import nn
 

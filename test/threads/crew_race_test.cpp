@@ -1,5 +1,5 @@
-// Workers race for tasks that touch the memory their extents name and nothing else. Built with the
-// thread sanitizer, which sees any two that are not ordered; and checked by what comes out.
+// Workers race for tasks that access only the memory in their extents. The thread sanitizer reports
+// accesses that are not ordered, and the results are compared with a sequential run.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -22,7 +22,7 @@ constexpr CrewOptions kCrews[] = {{.workers = 1},
                                   {.workers = 1, .overlap = false},
                                   {.workers = 3, .overlap = false}};
 
-// Tasks over a few cells each: every one adds what it reads to what it writes.
+// Random tasks over a few cells each. A task adds what it reads to what it writes.
 std::vector<program::Task> random_tasks(Random& random, std::size_t count) {
   std::vector<program::Task> tasks(count);
   const auto extent = [&] {
@@ -62,7 +62,7 @@ int run() {
     std::vector<std::uint64_t> expected(kCells, 1);
     for (int step = 0; step < 5; ++step)
       for (const program::Task& task : tasks) work(task, expected);
-    std::vector<std::vector<std::uint32_t>> streams(random.below(4));  // that move: one task in five
+    std::vector<std::vector<std::uint32_t>> streams(random.below(4));  // for movers: a fifth of the tasks
     for (std::uint32_t t = 0; t < tasks.size(); ++t)
       if (!streams.empty() && random.below(5) == 0) streams[random.below(streams.size())].push_back(t);
     for (const CrewOptions& options : kCrews) {
@@ -74,25 +74,26 @@ int run() {
         const bool whole = crew.run([&](std::uint32_t task, int worker) {
           work(tasks[task], cells);
           if (worker < options.workers) return true;
-          // Each mover alone writes its own.
+          // Each mover writes only its own entries.
           const auto mover = static_cast<std::size_t>(worker - options.workers);
           ordered[mover] = ordered[mover] && task >= last_moves[mover];
           last_moves[mover] = task;
           return true;
         });
         if (whole && std::ranges::all_of(ordered, [](char one) { return one != 0; })) continue;
-        std::printf("round %d: a step that is not whole, or moves out of order\n", round);
+        std::printf("round %d: an incomplete step, or movers out of order\n", round);
         return 1;
       }
       if (cells != expected) {
-        std::printf("round %d, %d workers: not what one after the other gives\n", round, options.workers);
+        std::printf("round %d, %d workers: differs from the sequential result\n", round, options.workers);
         return 1;
       }
-      // A task that fails ends the step, and the next one begins anew.
+      // A failing task ends its step, and the next step succeeds.
       const auto broken = static_cast<std::uint32_t>(random.below(tasks.size()));
       if (crew.run([&](std::uint32_t task, int) { return task != broken; }) ||
           !crew.run([](std::uint32_t, int) { return true; })) {
-        std::printf("round %d, %d workers: a failure that is not seen, or is kept\n", round, options.workers);
+        std::printf("round %d, %d workers: a failure is not reported, or outlives its step\n", round,
+                    options.workers);
         return 1;
       }
     }

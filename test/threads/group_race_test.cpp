@@ -1,5 +1,5 @@
-// What several threads do with one communicator, under the thread sanitizer: calls through one engine, and
-// messages through one box.
+// Several threads share one communicator under the thread sanitizer: calls in one engine and
+// messages in one message box.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -37,7 +37,8 @@ class Bell final : public Source {
   std::condition_variable changed_;
 };
 
-// Moves a little, then waits for a token of the other side. It has no lock: the engine is to be one.
+// Makes some progress, then waits for a token from the other side. It has no lock: the engine must
+// serialize calls.
 class Waiting final : public Operation {
  public:
   explicit Waiting(std::atomic<int>& tokens) : tokens_(tokens) {}
@@ -137,7 +138,7 @@ TEST(GroupRace, ThreadsShareABoxOfMessages) {
       threads.emplace_back([&, rank, thread] {
         MessageBox& box = *boxes[static_cast<std::size_t>(rank)];
         for (int i = 0; i < kEach; ++i) {
-          // Rank 0's are long now and then; rank 1's never: one side must not wait.
+          // Some messages of rank 0 are long, rank 1's never are: only one side may have to wait.
           std::vector<std::byte> bytes(rank == 0 && i % 10 == 0 ? 100'000 : 16, static_cast<std::byte>(i));
           const Received what{rank, thread % 2, static_cast<std::int64_t>(bytes.size()),
                               device::ElementType::u8};

@@ -1,9 +1,9 @@
-// The script of a step's page that listens: pointer, keys, legend, search, theme. It stands behind drawing.js.
+// Event handlers of the step page: pointer, keys, legend, search and theme. Loaded after drawing.js.
 const byId = id => document.getElementById(id);
 const text = (track, column, t) => data.strings[track.units[column][track.unit[t]]];
 const lasts = (track, t) => track.end[t] - track.begin[t];
 
-// How long the same task took in the tracks beside this one: [what, nanoseconds].
+// The durations of the same task in the neighbouring tracks: [name, nanoseconds].
 function besides(track, t) {
   const key = track.key[t], rows = [];
   const others = track.measured ? tracks.filter(o => o.index === track.beside) : tracks.filter(o => o.beside === track.index);

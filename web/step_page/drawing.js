@@ -1,8 +1,8 @@
-// The script of a step's page that draws: data into tracks, tracks into canvases.
+// Rendering of the step page: builds tracks from the data and draws them on canvases.
 //
-// A track has lanes, a lane has rows (tasks that overlap lie below each other), a row has tasks in order of
-// time. Only tasks in view are visited; those of a few pixels or less are merged into columns, as tall as the
-// share of the pixel that they fill.
+// A track has lanes, a lane has rows (overlapping tasks are stacked), and a row has tasks in order of time.
+// Only visible tasks are processed. Tasks of a few pixels or less are merged into columns, whose height is
+// the fraction of the pixel that they fill.
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
 const gutter = 96, margin = 10, bar = 20, gap = 5, memoryHeight = 46;
@@ -11,14 +11,14 @@ const showTime = ns => { const a = Math.abs(ns);
   return a >= 1e9 ? number3(ns / 1e9) + " s" : a >= 1e6 ? number3(ns / 1e6) + " ms" : a >= 1e3 ? number3(ns / 1e3) + " us" : Math.round(ns) + " ns"; };
 const showBytes = b => { let u = 0; while (b >= 1024 && u < 5) { b /= 1024; u++; } return number3(b) + " " + ["B", "KiB", "MiB", "GiB", "TiB", "PiB"][u]; };
 
-// The first place of a sorted array whose entry is above x.
+// The first position in a sorted array with an entry greater than x.
 function above(sorted, x) {
   let low = 0, high = sorted.length;
   while (low < high) { const middle = (low + high) >> 1; if (sorted[middle] > x) high = middle; else low = middle + 1; }
   return low;
 }
 
-// Puts tasks of one lane into rows in which nothing overlaps; the last row takes what is left over.
+// Assigns the tasks of one lane to rows without overlaps; the last row takes the remaining ones.
 function rowsOf(track, tasks) {
   tasks.sort((a, b) => track.begin[a] - track.begin[b] || a - b);
   const rows = [], most = 4;
@@ -31,11 +31,11 @@ function rowsOf(track, tasks) {
   return rows;
 }
 
-// Stretches in which bytes move and nothing is computed.
+// Intervals with communication but no computation.
 function exposedOf(track) {
   const edges = [];
   track.begin.forEach((begin, t) => { const moves = track.lane[t] >= track.computing;
-    if (track.lane[t] === track.passes) return;  // they lie over what computes and moves
+    if (track.lane[t] === track.passes) return;  // they overlap computation and communication
     edges.push([begin, moves ? 0 : 1, moves ? 1 : 0], [track.end[t], moves ? 0 : -1, moves ? -1 : 0]); });
   edges.sort((a, b) => a[0] - b[0] || b[1] - a[1] || b[2] - a[2]);
   const found = []; let computing = 0, moving = 0, since = null;
@@ -58,7 +58,7 @@ function makeTrack(t, index) {
   track.key = new Array(count);
   for (let i = 0; i < count; i++) {
     byLane[t.lane[i]].push(i);
-    // A task's twin in another track has its name, its place and its number among those.
+    // The same task in another track has the same name, place and ordinal.
     const u = t.unit[i], what = t.units.name[u] + "/" + t.units.where[u], seen = twins.get(what) || 0;
     twins.set(what, seen + 1); track.key[i] = what + "/" + seen;
   }
@@ -118,7 +118,7 @@ function ticks(width) {
   for (let n = Math.ceil(view.from / step); n * step <= view.to && found.length < 200; n++) found.push(n * step);
   return found;
 }
-// All ticks in one unit, with as many digits as tell them apart.
+// Formats all ticks in one unit, with as many digits as needed to distinguish them.
 function showTick(time, step) {
   const largest = Math.max(Math.abs(view.from), Math.abs(view.to));
   const [size, unit] = largest >= 1e9 ? [1e9, " s"] : largest >= 1e6 ? [1e6, " ms"] : largest >= 1e3 ? [1e3, " us"] : [1, " ns"];
@@ -144,7 +144,7 @@ const strength = (track, t) => {
   return state.wanted && !state.wanted[track.index][u] ? .14 : 1;
 };
 
-// How much of each pixel column short stretches fill, by kind; the last kind is what is not singled out.
+// The fraction of each pixel column that short intervals fill, by kind; the last kind is for all others.
 function makeShares(width, kinds) {
   const columns = Math.ceil(width) + 1, share = new Float32Array(columns * kinds);
   return { columns, kinds, share, used: false, add(x0, x1, kind) {
@@ -179,7 +179,7 @@ function drawRow(c, track, lane, row, y) {
       c.fillText(full.length > letters ? full.slice(0, Math.max(1, letters - 1)) + "…" : full, gutter + left + 4, y + (lane.height - (track.critical[t] ? 2 : 0)) / 2 + .5);
     }
   }
-  // Columns stack what they hold, so that a lane seen from afar shows how busy it is and with what.
+  // Columns stack their kinds, so that a zoomed-out lane shows its load and its composition.
   if (shares.used) {
     const tops = new Float32Array(shares.columns).fill(y + lane.height), columns = shares.columns;
     for (let k = 0; k <= other; k++) {
@@ -201,7 +201,7 @@ function drawRow(c, track, lane, row, y) {
   c.globalAlpha = 1;
 }
 
-// In the lanes that compute: hatched from the top, as much of it as is exposed.
+// In compute lanes: hatched from the top, in proportion to the exposed communication.
 function drawExposed(c, track) {
   const width = plotWidth(track.canvas), scale = width / (view.to - view.from), shares = makeShares(width, 1), y = track.shown[0].y;
   const tall = track.shown.slice(0, track.computing).reduce((sum, lane) => sum + lane.tall + gap, -gap);
@@ -238,7 +238,7 @@ function drawMemory(c, track) {
   c.fillText("≤ " + showBytes(track.fullest), 10, track.memoryY + memoryHeight / 2 + 8);
 }
 
-// Frames a task; an element of its own, so that pointing at tasks draws nothing anew.
+// Frames a task with a separate element, so that hovering redraws nothing.
 function frame(id, mark) {
   const style = document.getElementById(id).style;
   style.display = "none";

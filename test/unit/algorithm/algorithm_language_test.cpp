@@ -1,4 +1,4 @@
-// The algorithm language: text in, moves out; what is refused, and how it is said.
+// The algorithm language: text in, moves out. Also what is rejected, and with which message.
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 namespace weft::collective {
 namespace {
 
-// The moves alone, one a line, or the complaint.
+// Returns only the moves, one per line, or the error message.
 std::string run(std::string_view text, const Arguments& arguments, const AlgorithmLibrary& library = {},
                 const TraceLimits& limits = {}) {
   const auto algorithm = parse_algorithm(text);
@@ -28,7 +28,7 @@ std::string run(std::string_view text, const Arguments& arguments, const Algorit
   return out;
 }
 
-// Statements of an algorithm of 4 ranks, 8 chunks and 5 chunks of scratch, in place.
+// Body of an algorithm with 4 ranks, 8 chunks and 5 chunks of scratch, in place.
 std::string body(std::string_view statements) {
   return fmt::format(
       "ALGORITHM tried (ranks, chunks = 8)\n  COLLECTIVE all_reduce (chunks => chunks) IN PLACE\n  SCRATCH "
@@ -38,7 +38,7 @@ std::string body(std::string_view statements) {
 }
 std::string run_body(std::string_view statements) { return run(body(statements), {{"ranks", 4}}); }
 
-// What an expression comes to: the index of a copy.
+// The value of an expression, read from the index of a copy.
 std::string value(std::string_view expression) {
   const std::string text = fmt::format(
       "ALGORITHM tried (ranks, x = 6, counts = [3, 1, 4], scheme = 'ring')\n"
@@ -84,7 +84,7 @@ TEST(AlgorithmLanguage, UnrollsARing) {
             "copy output[2..3] of 2 to output[2..3] of 0 on 0\n");
 }
 
-TEST(AlgorithmLanguage, ClaimsAreEvaluatedAndMeasured) {
+TEST(AlgorithmLanguage, EvaluatesAndMeasuresClaims) {
   const Algorithm ring = parse_algorithm(kRing).value();
   for (std::int64_t ranks = 1; ranks <= 9; ++ranks) {
     const Arguments arguments = {{"ranks", ranks}, {"chunks", 3}};
@@ -96,7 +96,7 @@ TEST(AlgorithmLanguage, ClaimsAreEvaluatedAndMeasured) {
   }
 }
 
-TEST(AlgorithmLanguage, MeasureFollowsEveryKindOfDependence) {
+TEST(AlgorithmLanguage, MeasuresEveryKindOfDependence) {
   const auto steps = [](std::string_view moves) {
     return measure(parse_moves(
                        fmt::format("moves m collective all_reduce, 4 ranks, 2 chunks, in place scratch 1 {}",
@@ -106,27 +106,27 @@ TEST(AlgorithmLanguage, MeasureFollowsEveryKindOfDependence) {
   };
   EXPECT_EQ(steps("copy input[0] of 0 to input[0] of 1  copy input[1] of 1 to input[1] of 2"), 1);
   EXPECT_EQ(steps("copy input[0] of 0 to input[0] of 1  copy input[0] of 1 to input[0] of 2"),
-            2);  // reads it
+            2);  // read after write
   EXPECT_EQ(steps("copy input[0] of 0 to input[0] of 1  copy input[0] of 2 to input[0] of 0"),
-            2);  // writes it
+            2);  // write after read
   EXPECT_EQ(steps("copy input[0] of 0 to input[0] of 1  copy input[0] of 2 to input[0] of 1"),
-            2);  // both write
+            2);  // write after write
   EXPECT_EQ(steps("copy input[0] of 0 to input[0] of 1  copy input[0] of 0 to input[0] of 2"),
-            1);  // both read
+            1);  // read after read
   EXPECT_EQ(steps("copy input[0] of 0 to scratch[0] of 1  reduce scratch[0] of 1 into output[0] of 1"), 1);
   // In place, output[0] is input[0].
   EXPECT_EQ(steps("copy input[0] of 0 to output[0] of 1  copy input[0] of 1 to input[0] of 2"), 2);
 }
 
-TEST(AlgorithmLanguage, Expressions) {
+TEST(AlgorithmLanguage, EvaluatesExpressions) {
   EXPECT_EQ(value("2 + 3 * 4 - 6 / 4"), "13");
   EXPECT_EQ(value("(2 + 3) * 4"), "20");
-  EXPECT_EQ(value("7 + (0 - 7) / 2"), "3");  // floor
+  EXPECT_EQ(value("7 + (0 - 7) / 2"), "3");  // rounds down
   EXPECT_EQ(value("7 + -7 DIV 2"), "3");
   EXPECT_EQ(value("-1 MOD 4"), "3");
   EXPECT_EQ(value("IF x = 6 AND NOT x > 7 OR 0 = 1 THEN 10 ELSE 20"), "10");
   EXPECT_EQ(value("(x >= 6) + (x <> 6) * 2 + (x <= 5) * 4"), "1");
-  EXPECT_EQ(value("0 AND 1 / 0 = 0"), "0");  // the right side is not looked at
+  EXPECT_EQ(value("0 AND 1 / 0 = 0"), "0");  // the right side is not evaluated
   EXPECT_EQ(value("min(x, 4, 5) * 10 + max(x)"), "46");
   EXPECT_EQ(value("abs(-3) + log2(9) * 10 + ceil_log2(9) * 100"), "433");
   EXPECT_EQ(value("ceil_log2(1) + log2(1)"), "0");
@@ -138,11 +138,11 @@ TEST(AlgorithmLanguage, Expressions) {
   EXPECT_EQ(value("counts[2] + length(counts) * 10"), "34");
   EXPECT_EQ(value("sum(repeat(7, 3))"), "21");
   EXPECT_EQ(value("fib(12)"), "144");
-  EXPECT_EQ(value("scaled(ranks + 1)"), "30");  // its own ranks, the algorithm's x
+  EXPECT_EQ(value("scaled(ranks + 1)"), "30");  // ranks of the call, x of the algorithm
   EXPECT_EQ(value("IF scheme = 'ring' AND scheme <> 'tree' THEN 1 ELSE 2"), "1");
 }
 
-TEST(AlgorithmLanguage, Statements) {
+TEST(AlgorithmLanguage, TracesStatements) {
   EXPECT_EQ(run_body("LET a = 0  WHILE a < 3  COPY data[a] AT 0 TO data[a] AT 1  a := a + 2  END"),
             "copy input[0] of 0 to input[0] of 1\ncopy input[2] of 0 to input[2] of 1\n");
   EXPECT_EQ(run_body("FOR i IN 2 TO 0 BY -1 COPY input[i] AT i TO scratch[0] AT 3 END"),
@@ -154,14 +154,14 @@ TEST(AlgorithmLanguage, Statements) {
                      "AT 1 END END"),
             "reduce input[0] of 0 into input[0] of 1\ncopy input[1] of 0 to input[1] of 1\n"
             "copy input[2] of 0 to input[2] of 1\n");
-  // Words that join statements may name things all the same.
+  // Keywords that join the parts of a statement are also valid names.
   EXPECT_EQ(run_body("LET at = 1 LET to = 2 LET count = 3 COPY data[at] AT at TO data[to] AT to COUNT count"),
             "copy input[1..3] of 1 to input[2..4] of 2\n");
-  // Nothing moves, and nothing is checked, where COUNT is none; a copy onto itself is there already.
+  // COUNT 0 moves nothing and checks nothing. A copy onto itself is dropped.
   EXPECT_EQ(run_body("COPY data[8] AT 0 TO data[8] AT 1 COUNT 0 COPY data[1] AT 0 TO output[1] AT 0"), "");
 }
 
-TEST(AlgorithmLanguage, InPlaceNamesComeDownToOneMemory) {
+TEST(AlgorithmLanguage, InPlaceInputAndOutputShareMemory) {
   const auto text = [](std::string_view kind) {
     return fmt::format(
         "ALGORITHM a (ranks) COLLECTIVE {} (chunks => 2) IN PLACE BEGIN COPY input[1] AT 2 TO output[1] AT 1 "
@@ -173,7 +173,7 @@ TEST(AlgorithmLanguage, InPlaceNamesComeDownToOneMemory) {
   EXPECT_EQ(run(text("reduce_scatter"), {{"ranks", 3}}), "copy input[1] of 2 to input[3] of 1\n");
 }
 
-TEST(AlgorithmLanguage, ListsAreCounts) {
+TEST(AlgorithmLanguage, ReadsListsAsCounts) {
   const std::string text =
       "ALGORITHM gather_v (ranks, counts, root = ranks - 1) COLLECTIVE gather (counts => counts, root => "
       "root) IN PLACE\n"
@@ -188,7 +188,7 @@ TEST(AlgorithmLanguage, ListsAreCounts) {
             "error: counts of gather_v is a list, given a number\n");
 }
 
-TEST(AlgorithmLanguage, CustomCollectivesSayWhatTheyWant) {
+TEST(AlgorithmLanguage, PrintsWantsOfCustomCollectives) {
   const auto moves = trace(parse_algorithm(R"(
 ALGORITHM custom_pairs (ranks)
   COLLECTIVE custom (inputs => 1, outputs => 2)
@@ -212,14 +212,14 @@ END)")
             "input[0] of 1\n");
 }
 
-TEST(AlgorithmLanguage, CallsRunInTheCallersRanksAndMemory) {
+TEST(AlgorithmLanguage, CallsUseTheCallersRanksAndMemory) {
   const std::string outer =
       "ALGORITHM outer (ranks, scheme = 'ring') COLLECTIVE all_reduce (chunks => 8) IN PLACE BEGIN\n"
       "CALL all_gather BY scheme (ranks => 2, chunks => 2) RANK i AT 3 - 2 * i CHUNK j AT 7 - j ON 4\n"
       "CALL all_gather_ring (ranks = 2, chunks = 2) RANK i AT i CHUNK j AT data[2 * i + j] END";
   EXPECT_EQ(
       run(outer, {{"ranks", 4}}, library_of({kRing})),
-      // Chunks that lie apart, or the other way round, are moves of their own.
+      // Chunks that are not adjacent, or in reverse order, become separate moves.
       "copy input[7] of 3 to input[7] of 1 on 4\ncopy input[6] of 3 to input[6] of 1 on 4\n"
       "copy input[5] of 1 to input[5] of 3 on 4\ncopy input[4] of 1 to input[4] of 3 on 4\n"
       "copy input[0..1] of 0 to input[2..3] of 1 on 0\ncopy input[4..5] of 1 to input[2..3] of 0 on 0\n");
@@ -231,7 +231,7 @@ TEST(AlgorithmLanguage, CallsRunInTheCallersRanksAndMemory) {
       "  did you mean 'all_gather_ring'?\n");
 }
 
-TEST(AlgorithmLanguage, EveryCallHasFreshScratchOfTheOutermostCaller) {
+TEST(AlgorithmLanguage, EveryCallGetsFreshScratchFromTheOutermostCaller) {
   const AlgorithmLibrary library = library_of(
       {"ALGORITHM inner (ranks) COLLECTIVE all_reduce (chunks => 1) IN PLACE SCRATCH r + 1 PER r BEGIN\n"
        "COPY data[0] AT 0 TO scratch[1] AT 1 END",
@@ -248,7 +248,7 @@ TEST(AlgorithmLanguage, EveryCallHasFreshScratchOfTheOutermostCaller) {
   EXPECT_EQ(print(moves->moves[1]), "copy input[0] of 0 to scratch[101] of 1");
 }
 
-TEST(AlgorithmLanguage, AlgorithmsOutOfPlaceAreCalledWithBothBuffers) {
+TEST(AlgorithmLanguage, OutOfPlaceCallsPassBothBuffers) {
   const AlgorithmLibrary library = library_of(
       {"ALGORITHM swap (ranks) COLLECTIVE all_to_all BEGIN COPY input[1] AT 0 TO output[0] AT 1 END"});
   EXPECT_EQ(
@@ -258,7 +258,7 @@ TEST(AlgorithmLanguage, AlgorithmsOutOfPlaceAreCalledWithBothBuffers) {
       "copy input[2] of 0 to output[3] of 2\n");
 }
 
-TEST(AlgorithmLanguage, RefusesWhatIsWrittenWrong) {
+TEST(AlgorithmLanguage, RejectsSyntaxErrors) {
   const auto first_line = [](std::string_view text) {
     const auto algorithm = parse_algorithm(text);
     return algorithm.ok() ? "" : algorithm.error().message + " | " + algorithm.error().hint;
@@ -298,7 +298,7 @@ TEST(AlgorithmLanguage, RefusesWhatIsWrittenWrong) {
             "expected the end of the text, found 'BEGIN' | a file holds one algorithm");
 }
 
-TEST(AlgorithmLanguage, RefusesWhatRunsWrong) {
+TEST(AlgorithmLanguage, RejectsErrorsWhileTracing) {
   EXPECT_EQ(run_body("FOR i IN 5 TO 9\n  COPY data[i] AT 0 TO data[i - 5] AT 1 COUNT 2\nEND"),
             "error 6:8: data[7] at rank 0 is out of range: 2 chunks asked for, the buffer has 8\n"
             "    COPY data[i] AT 0 TO data[i - 5] AT 1 COUNT 2\n"
@@ -326,7 +326,7 @@ TEST(AlgorithmLanguage, RefusesWhatRunsWrong) {
   EXPECT_EQ(message("CALL nobody (ranks => 2) RANK i AT i CHUNK j AT j"), "no such algorithm: nobody");
 }
 
-TEST(AlgorithmLanguage, RefusesWrongParameters) {
+TEST(AlgorithmLanguage, RejectsWrongParameters) {
   const auto message = [](const Arguments& arguments) {
     const auto status = check_arguments(
         parse_algorithm(
@@ -344,7 +344,7 @@ TEST(AlgorithmLanguage, RefusesWrongParameters) {
   EXPECT_EQ(message({{"ranks", 65538}, {"chunks", 1}}), "ranks are 1 to 65536: 65538 | ");
 }
 
-TEST(AlgorithmLanguage, NothingRunsForEver) {
+TEST(AlgorithmLanguage, LimitsRunawayAlgorithms) {
   const TraceLimits limits{.moves = 100, .moved_chunks = 200, .memory_chunks = 500, .work = 10000};
   const auto message = [&](std::string_view statements, std::int64_t chunks = 8) {
     const auto algorithm = parse_algorithm(body(statements));
@@ -379,7 +379,7 @@ TEST(AlgorithmLanguage, NothingRunsForEver) {
             "function calls are nested too deeply: 65");
 }
 
-TEST(AlgorithmLanguage, WhatPrintWritesParsesToTheSame) {
+TEST(AlgorithmLanguage, PrintedAlgorithmsParseToTheSame) {
   for (const std::string& text :
        {kRing, body("LET a = -(-1) - (2 - 3) * (4 + 5) / (6 / 7)\na := NOT (a = 1 AND (a > 2 OR a < 3))"),
         body("LET a = (IF ranks = 1 THEN 2 ELSE 3) + 1\nLET b = IF a = 1 THEN 2 ELSE IF a = 2 THEN 3 ELSE 4"),
@@ -403,7 +403,7 @@ TEST(AlgorithmLanguage, WhatPrintWritesParsesToTheSame) {
   EXPECT_EQ(print(parse_algorithm(kRing).value()), kRing.substr(kRing.find("ALGORITHM")));
 }
 
-TEST(AlgorithmReference, IsReadAndPrinted) {
+TEST(AlgorithmReference, ParsesAndPrints) {
   const auto read =
       parse_reference("all_reduce_ring (chunks=-4, ranks=8, within=Ring, gate='a b', counts=[3, 1])");
   ASSERT_TRUE(read.ok());
@@ -418,7 +418,7 @@ TEST(AlgorithmReference, IsReadAndPrinted) {
             "did you mean 'all_gather_ring'?");
 }
 
-TEST(AlgorithmLibrary, FilesHaveTheirAlgorithmsNames) {
+TEST(AlgorithmLibrary, FilesAreNamedAfterTheirAlgorithms) {
   const EmbeddedFile right{"algorithms/all_gather_ring.algorithm", kRing},
       wrong{"algorithms/b.algorithm", kRing}, broken{"algorithms/c.algorithm", "ALGORITHM"};
   EXPECT_NE(parse_library({&right, 1}).value().find("all_gather_ring"), nullptr);

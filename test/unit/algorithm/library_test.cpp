@@ -1,5 +1,5 @@
-// Every algorithm that ships computes what its collective promises and costs what it claims, for any
-// number of ranks and whatever parameters it has.
+// Every shipped algorithm computes its collective and costs what it claims, for any number of ranks
+// and any values of its parameters.
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -19,13 +19,13 @@
 namespace weft::collective {
 namespace {
 
-// What a chunk holds: the sum of input[index] over some ranks. There is no subtraction, so whatever is not
-// of that form (a rank twice, two indices, memory nobody wrote) can never become right again.
+// Contents of a chunk: the sum of input[index] over some ranks. There is no subtraction, so a value
+// of any other form (a rank twice, two indices, uninitialized memory) can never become correct
+// again.
 struct Held {
   std::int32_t index = -1;
-  std::uint64_t ranks = 0;  // a bit each
-  std::uint64_t order =
-      0;  // differs where additions are put in other parentheses, not where sides are swapped
+  std::uint64_t ranks = 0;  // one bit per rank
+  std::uint64_t order = 0;  // depends on how additions are parenthesized, not on operand order
 
   bool same_sum(const Held& other) const { return index == other.index && ranks == other.ranks; }
 };
@@ -59,7 +59,7 @@ Held wanted(const Want& want, std::int32_t ranks) {
   return {};
 }
 
-// Memory after the moves were done one after another.
+// Memory after the moves ran one after another.
 class Execution {
  public:
   explicit Execution(const Moves& moves)
@@ -75,7 +75,7 @@ class Execution {
     for (const Move& move : moves.moves) perform(move);
   }
 
-  // How many chunks of output do not hold what the collective promises.
+  // Number of output chunks that do not hold what the collective requires.
   int wrong() {
     int count = 0;
     for (std::int32_t rank = 0; rank < collective_.ranks; ++rank) {
@@ -88,7 +88,7 @@ class Execution {
     return count;
   }
 
-  // Whether all ranks added in the same order, so that their outputs are equal to the last bit.
+  // Whether all ranks added in the same order, so that their outputs are bitwise equal.
   bool same_bits() {
     for (std::int32_t rank = 1; rank < collective_.ranks; ++rank)
       for (std::int32_t i = 0; i < extent(collective_, Buffer::output, rank); ++i)
@@ -97,7 +97,7 @@ class Execution {
   }
 
  private:
-  // Source and target of a move do not overlap: trace() refuses that.
+  // Source and target of a move do not overlap: trace() rejects overlaps.
   void perform(const Move& move) {
     const Held* const from = at(move.from);
     Held* const to = at(move.to);
@@ -105,7 +105,7 @@ class Execution {
       to[i] = move.verb == Move::Verb::copy ? from[i] : sum(to[i], from[i]);
   }
 
-  // Chunks side by side under one name lie side by side.
+  // Chunks that are adjacent under one name are adjacent in memory.
   Held* at(const Place& place) {
     const Slot slot = resolve(collective_, placement_, place.rank, {place.buffer, place.index});
     return memory_[place.rank * 3 + static_cast<std::int32_t>(slot.buffer)].data() + slot.index;
@@ -113,7 +113,7 @@ class Execution {
 
   const Collective& collective_;
   Placement placement_;
-  std::vector<std::vector<Held>> memory_;  // input, output and scratch of rank 0, of rank 1, ...
+  std::vector<std::vector<Held>> memory_;  // input, output and scratch of rank 0, then of rank 1, ...
 };
 
 using Choices = std::vector<Argument>;
@@ -132,7 +132,7 @@ Choices uneven(std::int64_t length) {
   return {mixed, std::vector<std::int64_t>(length)};
 }
 
-// The values that a parameter is tried with; none: its default alone.
+// Values to try for a parameter. Empty: only its default.
 Choices choices(const Algorithm& algorithm, std::string_view parameter, std::int64_t ranks) {
   const Kind kind = algorithm.kind();
   if (parameter == "chunks") return {1, 3};
@@ -145,7 +145,7 @@ Choices choices(const Algorithm& algorithm, std::string_view parameter, std::int
   if (parameter == "served") return {2, 1};
   if (parameter == "peer") return {ranks - 1, 0};
   if (parameter == "local" || parameter == "rows") return divisors(ranks);
-  if (parameter == "columns") return {1};  // fits whatever the rows are
+  if (parameter == "columns") return {1};  // valid for any number of rows
   if (parameter == "counts") return uneven(kind == Kind::all_to_all ? ranks * ranks : ranks);
   if (parameter == "within") return {"ring", "all_pairs", "pat"};
   if (parameter == "across" && kind == Kind::broadcast) return {"relay", "linear"};
@@ -157,7 +157,7 @@ Choices choices(const Algorithm& algorithm, std::string_view parameter, std::int
   return {};
 }
 
-// Every choice of every parameter together with the first choice of all others.
+// Every choice of every parameter, combined with the first choice of all others.
 std::vector<Arguments> settings(const Algorithm& algorithm, std::int64_t ranks) {
   Arguments first{{"ranks", ranks}};
   for (const Algorithm::Parameter& parameter : algorithm.parameters())
@@ -197,7 +197,7 @@ void expect_right(std::string_view reference) {
   expect_right(*algorithm, parsed->arguments);
 }
 
-// Whether the algorithm exists for so many ranks at all.
+// Whether the algorithm supports this number of ranks.
 bool exists(const Algorithm& algorithm, std::int64_t ranks) {
   if (algorithm.name() == "custom_summation_service") return ranks > 1;
   return algorithm.name() != "all_gather_neighbor_exchange" || ranks % 2 == 0;
@@ -205,7 +205,7 @@ bool exists(const Algorithm& algorithm, std::int64_t ranks) {
 
 class LibraryTest : public testing::TestWithParam<std::int64_t> {};
 
-TEST_P(LibraryTest, EveryAlgorithmKeepsItsPromisesAndItsClaims) {
+TEST_P(LibraryTest, EveryAlgorithmIsCorrectAndMeetsItsClaims) {
   for (const std::string_view name : shipped_algorithms().names()) {
     const Algorithm& algorithm = *shipped_algorithms().find(name);
     for (const Arguments& arguments : settings(algorithm, GetParam())) {
@@ -220,9 +220,9 @@ TEST_P(LibraryTest, EveryAlgorithmKeepsItsPromisesAndItsClaims) {
 INSTANTIATE_TEST_SUITE_P(Ranks, LibraryTest, testing::Range<std::int64_t>(1, 10),
                          testing::PrintToStringParamName());
 
-// As few parameters as possible. Of the largest counts, algorithms of linearly many steps are left out: they
-// have nothing to round.
-TEST(Library, ManyRanks) {
+// As few parameters as possible. For the largest rank counts, algorithms with linearly many steps
+// are skipped: rounding does not occur in them.
+TEST(Library, WorksOnManyRanks) {
   for (const std::string_view name : shipped_algorithms().names()) {
     const Algorithm& algorithm = *shipped_algorithms().find(name);
     for (const std::int64_t ranks : {10, 11, 12, 13, 14, 15, 16, 17, 24, 32, 33}) {
@@ -238,7 +238,7 @@ TEST(Library, ManyRanks) {
   }
 }
 
-TEST(Library, TotalTakesThePlaceOfChunks) {
+TEST(Library, TotalReplacesChunks) {
   for (const std::string_view name : shipped_algorithms().names()) {
     const Algorithm& algorithm = *shipped_algorithms().find(name);
     if (algorithm.kind() != Kind::all_reduce) continue;
@@ -254,7 +254,7 @@ TEST(Library, TotalTakesThePlaceOfChunks) {
   }
 }
 
-TEST(Library, ParametersGoTogether) {
+TEST(Library, CombinesParameters) {
   for (const char* const reference : {
            "all_reduce_ring(ranks=5, chunks=2, channels=3)",
            "all_reduce_ring_bidirectional(ranks=5, chunks=2, channels=2)",
@@ -282,28 +282,28 @@ TEST(Library, ParametersGoTogether) {
     expect_right(reference);
 }
 
-// In either tree of the double binary tree, a rank that is sent sums is a leaf of the other.
-TEST(Library, NobodyIsInsideBothBinaryTrees) {
+// In each tree of the double binary tree, a rank that receives sums is a leaf of the other tree.
+TEST(Library, NoRankIsInteriorInBothBinaryTrees) {
   const Algorithm& algorithm = *shipped_algorithms().find("all_reduce_double_binary_tree");
   for (std::int64_t ranks = 1; ranks <= 33; ++ranks) {
     const auto moves = trace(algorithm, {{"ranks", ranks}}, shipped_algorithms());
     ASSERT_TRUE(moves.ok());
-    std::vector<std::int32_t> inner(ranks);  // a bit a tree
+    std::vector<std::int32_t> inner(ranks);  // one bit per tree
     for (const Move& move : moves->moves)
       if (move.verb == Move::Verb::reduce) inner[move.to.rank] |= 1 << move.channel;
     EXPECT_EQ(std::ranges::count(inner, 3), 0) << ranks;
   }
 }
 
-// Two levels of rings cost what one ring does in bytes, and far fewer steps.
-TEST(Library, HierarchicalRings) {
+// Two levels of rings move as many bytes as one ring, in far fewer steps.
+TEST(Library, HierarchicalRingsTakeFewerSteps) {
   const Algorithm& algorithm = *shipped_algorithms().find("all_reduce_hierarchical");
   const auto moves = trace(algorithm, {{"ranks", 12}, {"local", 4}}, shipped_algorithms());
   ASSERT_TRUE(moves.ok());
   EXPECT_EQ(measure(*moves), (Measure{2 * 3 + 2 * 2, 2 * 11}));
 }
 
-TEST(Library, WrongMovesAreNoticed) {
+TEST(Library, DetectsWrongMoves) {
   Moves moves;
   moves.collective.kind = Kind::all_reduce;
   moves.collective.ranks = 2;
@@ -318,7 +318,7 @@ TEST(Library, WrongMovesAreNoticed) {
   EXPECT_EQ(Execution(moves).wrong(), 1);
   moves.moves = {add, add, back};  // rank 0 counts twice
   EXPECT_EQ(Execution(moves).wrong(), 2);
-  moves.moves = {{Move::Verb::reduce, spare, second}, back};  // nobody wrote that
+  moves.moves = {{Move::Verb::reduce, spare, second}, back};  // uninitialized scratch
   EXPECT_EQ(Execution(moves).wrong(), 2);
 }
 

@@ -29,7 +29,7 @@ constexpr Lexicon kReal = indexed({.signs = kSigns, .numbers = Numbers::real, .s
 constexpr Lexicon kWide =
     indexed({.signs = kSigns, .quotes = kQuotes, .numbers = Numbers::none, .wide_words = true});
 
-// The spellings between bars; a mistake ends them.
+// Token spellings separated by bars. An error ends the list.
 std::string cut(const Lexicon& lexicon, std::string_view text) {
   Lexer lexer(lexicon, text);
   std::string result;
@@ -42,18 +42,18 @@ std::string cut(const Lexicon& lexicon, std::string_view text) {
   }
 }
 
-TEST(BaseLexer, TakesTheLongestSign) {
+TEST(BaseLexer, MatchesTheLongestSign) {
   EXPECT_EQ(cut(kWhole, "a<=b<c..d.e"), "a|<=|b|<|c|..|d|.|e|");
   EXPECT_EQ(cut(kWhole, "a ; b"), "a|!2 strange: ;");
 }
 
-TEST(BaseLexer, ReadsNumbersAsTheLexiconHasThem) {
+TEST(BaseLexer, ReadsNumbersInTheLexiconsForm) {
   EXPECT_EQ(cut(kWhole, "12.5 1e3"), "12|.|5|1|e3|");
   EXPECT_EQ(cut(kReal, "12.5 1e3 1e-3 2.x 7e"), "12.5|1e3|1e-3|2|.|x|7|e|");
   EXPECT_EQ(cut(kWide, "3d 12.5"), "3d|12|.|5|");
 }
 
-TEST(BaseLexer, LetsAnythingBeAWordWhereTheLexiconSaysSo) {
+TEST(BaseLexer, AcceptsWideWordsIfTheLexiconDoes) {
   EXPECT_EQ(cut(kWide, "a/b$ # \xc3\xa9 <c"), "a/b$|#|\xc3\xa9|<|c|");
 }
 
@@ -62,7 +62,7 @@ TEST(BaseLexer, SkipsCommentsToTheEndOfTheLine) {
   EXPECT_EQ(cut(kWhole, "a#"), "a|");
 }
 
-TEST(BaseLexer, ClosesQuotes) {
+TEST(BaseLexer, ReadsQuotedStrings) {
   EXPECT_EQ(cut(kWhole, "'a b' 'c"), "'a b'|!6 open");
   EXPECT_EQ(cut(kWhole, "'a\n'"), "!0 open");
   EXPECT_EQ(cut(kWhole, R"("say \"d\"" e)"), R"("say \"d\""|e|)");
@@ -70,7 +70,7 @@ TEST(BaseLexer, ClosesQuotes) {
   EXPECT_EQ(unquoted(kWhole, "'a b'"), "a b");
 }
 
-TEST(TokenReader, KeepsTheFirstMistake) {
+TEST(TokenReader, KeepsTheFirstError) {
   TokenReader reader(kWhole, "block (\n");
   EXPECT_TRUE(reader.take_word("block"));
   EXPECT_FALSE(reader.at_word("("));
@@ -82,8 +82,9 @@ TEST(TokenReader, KeepsTheFirstMistake) {
   EXPECT_EQ(reader.error().message, "expected a number, found '('");
 }
 
-// What is missing at the end is missing behind the last token, not behind the blanks and comments that follow.
-TEST(TokenReader, PointsBehindTheLastToken) {
+// A token missing at the end of the text is reported right after the last token, not after trailing
+// blanks or comments.
+TEST(TokenReader, PointsAfterTheLastToken) {
   TokenReader reader(kWhole, "a <  # nothing\n\n");
   reader.advance();
   reader.advance();
@@ -92,7 +93,7 @@ TEST(TokenReader, PointsBehindTheLastToken) {
   EXPECT_EQ(reader.error().span, (Span{3, 1}));
 }
 
-TEST(TokenReader, LooksAheadWithoutTakingOffence) {
+TEST(TokenReader, LookaheadDoesNotFail) {
   TokenReader reader(kWhole, "a ;");
   EXPECT_EQ(reader.after().kind, TokenKind::bad);
   EXPECT_FALSE(reader.failed());
@@ -106,7 +107,7 @@ TEST(TokenReader, ReadsTheRestOfALine) {
   EXPECT_TRUE(reader.at_word("b"));
 }
 
-TEST(TokenReader, ReadsNumbersWithinTheirBounds) {
+TEST(TokenReader, ChecksTheRangeOfNumbers) {
   TokenReader reader(kWhole, "-9223372036854775808 9223372036854775807 3000000000");
   EXPECT_EQ(reader.wide_number("n"), std::numeric_limits<std::int64_t>::min());
   EXPECT_EQ(reader.number("n"), std::numeric_limits<std::int64_t>::max());
@@ -117,7 +118,7 @@ TEST(TokenReader, ReadsNumbersWithinTheirBounds) {
   EXPECT_TRUE(large.failed());
 }
 
-TEST(Scanner, StandsAtNulsPastTheEnd) {
+TEST(Scanner, ReadsNulPastTheEnd) {
   Scanner scanner("%1");
   EXPECT_TRUE(scanner.take('%'));
   scanner.skip_while(is_digit);

@@ -1,4 +1,4 @@
-// The small things everything stands on.
+// Small utilities that everything else builds on.
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 namespace weft {
 namespace {
 
-TEST(Units, ReadWhatPeopleWrite) {
+TEST(Units, ReadCommonSpellings) {
   EXPECT_EQ(*parse_quantity("40 GiB"), (Quantity{40.0 * 1073741824, Dimension::bytes}));
   EXPECT_EQ(*parse_quantity("40GiB"), (Quantity{40.0 * 1073741824, Dimension::bytes}));
   EXPECT_EQ(*parse_quantity(" 450 GB/s "), (Quantity{450e9, Dimension::bytes_per_second}));
@@ -34,7 +34,7 @@ TEST(Units, ReadWhatPeopleWrite) {
 TEST(Units, PrintThreeDigits) {
   EXPECT_EQ(print_bytes(0), "0 B");
   EXPECT_EQ(print_bytes(1000), "1000 B");
-  EXPECT_EQ(print_bytes(1023.9), "1 KiB");  // 1024 B would be the same thing said longer
+  EXPECT_EQ(print_bytes(1023.9), "1 KiB");  // not "1024 B"
   EXPECT_EQ(print_bytes(40.0 * 1073741824), "40 GiB");
   EXPECT_EQ(print_seconds(1.05e-3), "1.05 ms");
   EXPECT_EQ(print_seconds(0.9999), "1 s");
@@ -45,31 +45,32 @@ TEST(Units, PrintThreeDigits) {
   EXPECT_EQ(print_exact(std::numeric_limits<std::int64_t>::min()), "-9,223,372,036,854,775,808");
 }
 
-TEST(Nearest, FindsASlipAndNothingElse) {
+TEST(Nearest, FindsTyposOnly) {
   constexpr std::string_view kNames[] = {"gpt2", "gpt3_175b", "resnet50", "vgg16", "d", "f"};
   EXPECT_EQ(nearest("gtp2", kNames), "gpt2");        // two neighbours swapped
-  EXPECT_EQ(nearest("resnet", kNames), "resnet50");  // the end forgotten
+  EXPECT_EQ(nearest("resnet", kNames), "resnet50");  // the end missing
   EXPECT_EQ(nearest("RESNET50", kNames), "resnet50");
   EXPECT_EQ(nearest("dd", kNames), "d");
-  EXPECT_EQ(nearest("q", kNames), "");  // every one-letter name is one letter away: no guess
+  EXPECT_EQ(nearest("q", kNames), "");  // every one-letter name is one edit away: no suggestion
   EXPECT_EQ(nearest("transformer", kNames), "");
   EXPECT_EQ(nearest(std::string(100'000, 'x'), kNames), "");
 }
 
-// Plans are cached by content on disk and compared across machines: these digits may never change.
+// Plans are cached on disk by content and compared across machines, so these digits must never
+// change.
 TEST(Hash, IsTheSameEverywhere) {
   EXPECT_EQ(Hasher().digest().hex(), "4ac072a968fd80e473ab1dea0f988045");
   EXPECT_EQ(Hasher().text("contract").number(3).real(0.5).digest().hex(), "9bb2d2a84cf92abfd068bbba20c1a0f9");
 }
 
-TEST(Hash, TellsContentApart) {
+TEST(Hash, DistinguishesContent) {
   EXPECT_NE(Hasher().text("ab").text("c").digest(), Hasher().text("a").text("bc").digest());
   EXPECT_NE(Hasher().number(1).number(2).digest(), Hasher().number(2).number(1).digest());
   EXPECT_NE(Hasher().text("").digest(), Hasher().digest());
   EXPECT_EQ(Hasher().real(0.0).digest(), Hasher().real(-0.0).digest());
 }
 
-TEST(Symbols, EqualTextsAreOneSymbol) {
+TEST(Symbols, EqualTextsShareASymbol) {
   Symbols symbols;
   for (int i = 0; i < 10'000; ++i)
     EXPECT_EQ(symbols.intern("name" + std::to_string(i)).value, static_cast<std::uint32_t>(i));
@@ -82,8 +83,8 @@ TEST(Symbols, EqualTextsAreOneSymbol) {
   EXPECT_TRUE(symbols.intern("").valid());
 }
 
-// Reference words of Philox-4x32-10, from the Random123 distribution's known-answer file.
-TEST(Random, PhiloxMatchesItsPaper) {
+// Reference values of Philox-4x32-10, from the known-answer file of the Random123 distribution.
+TEST(Random, PhiloxMatchesReferenceValues) {
   using Words = std::array<std::uint32_t, 4>;
   EXPECT_EQ(philox(0, 0, 0), (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   EXPECT_EQ(philox(~0ull, ~0ull, ~0ull), (Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
@@ -91,7 +92,7 @@ TEST(Random, PhiloxMatchesItsPaper) {
             (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-TEST(Random, NormalHasItsMoments) {
+TEST(Random, NormalHasMeanZeroAndVarianceOne) {
   double sum = 0, squares = 0;
   constexpr int kDraws = 100'000;
   for (int i = 0; i < kDraws; ++i) {
@@ -103,7 +104,7 @@ TEST(Random, NormalHasItsMoments) {
   EXPECT_NEAR(squares / kDraws, 1, 0.02);
 }
 
-// Whatever compiler and library there are; by the definition, to the last places.
+// Independent of compiler and library: compared with the definition, to the last digits.
 TEST(Random, NormalNumbersAreTheSameEverywhere) {
   EXPECT_EQ(normal_at(1, 2, 0), -0x1.b727cb6c8a3bbp-2);
   EXPECT_EQ(normal_at(1, 2, 1), 0x1.9fa8fbcadd6bdp+0);
@@ -114,7 +115,7 @@ TEST(Random, NormalNumbersAreTheSameEverywhere) {
     const double expected = std::sqrt(-2 * std::log(radius)) * std::cos(2 * std::numbers::pi * turn);
     ASSERT_NEAR(normal_at(1, 2, i), expected, 1e-14) << i;
   }
-  // Any stretch of them, wherever it begins.
+  // Any range, from any start.
   for (const std::uint64_t first : {0u, 1u, 7u, 16u, 1001u})
     for (const std::size_t count : {0u, 1u, 2u, 15u, 16u, 17u, 40u}) {
       std::vector<double> some(count);
@@ -124,7 +125,7 @@ TEST(Random, NormalNumbersAreTheSameEverywhere) {
     }
 }
 
-TEST(Pool, SpansStayWhereTheyAre) {
+TEST(Pool, SpansDoNotMove) {
   Pool<int> pool;
   std::vector<std::span<int>> spans;
   for (int i = 0; i < 1000; ++i) {
@@ -138,7 +139,7 @@ TEST(Pool, SpansStayWhereTheyAre) {
 TEST(InlineVector, GrowsAndMoves) {
   InlineVector<int, 2> items = {1, 2};
   for (int i = 3; i <= 100; ++i) items.push_back(i);
-  items.push_back(items[0]);  // an element of its own, while it grows
+  items.push_back(items[0]);  // one of its own elements, while it grows
   EXPECT_EQ(items.size(), 101u);
   EXPECT_EQ(items.back(), 1);
   const InlineVector<int, 2> copy = items;
@@ -148,7 +149,7 @@ TEST(InlineVector, GrowsAndMoves) {
   EXPECT_TRUE(items.empty());  // NOLINT: what a moved-from vector holds is part of its contract
 }
 
-TEST(Median, IsTheMiddleOneOrTheMeanOfTwo) {
+TEST(Median, IsTheMiddleElementOrTheMeanOfTwo) {
   EXPECT_EQ(median({7}), 7);
   EXPECT_EQ(median({9, 1, 2}), 2);
   EXPECT_EQ(median({4, 1, 3, 2}), 2.5);
@@ -166,7 +167,7 @@ Result<int> quarter(int x) {
   return twice;
 }
 
-TEST(Result, TryPassesErrorsOn) {
+TEST(Result, TryPropagatesErrors) {
   EXPECT_EQ(*quarter(8), 2);
   EXPECT_EQ(quarter(6).error().message, "odd");
   EXPECT_THROW(quarter(6).value(), InternalError);

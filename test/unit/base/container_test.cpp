@@ -23,12 +23,12 @@ class Container : public testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(Container, NoGroupsNoLimits) {
+TEST_F(Container, HasNoLimitsWithoutCgroups) {
   EXPECT_EQ(read().memory, 0);
   EXPECT_EQ(read().processors, 0);
 }
 
-TEST_F(Container, TheSecondVersionBoundsByAllParents) {
+TEST_F(Container, CgroupV2AppliesTheLimitsOfAllParents) {
   put("proc/self/cgroup", "0::/slurm/job_7/step\n");
   put("sys/fs/cgroup/slurm/job_7/step/memory.max", "max\n");
   put("sys/fs/cgroup/slurm/job_7/memory.max", "1000000\n");
@@ -42,8 +42,8 @@ TEST_F(Container, TheSecondVersionBoundsByAllParents) {
   EXPECT_EQ(read().processors, 3.5);
 }
 
-// As in a container that sees its own groups at the mount and the host's path in /proc.
-TEST_F(Container, APathThatIsNotSeenHereIsTheMountedOne) {
+// As in a container that sees its own cgroup at the mount point and the host's path in /proc.
+TEST_F(Container, UsesTheMountPointIfThePathIsMissing) {
   put("proc/self/cgroup", "0::/kubepods/pod1/abc\n");
   put("sys/fs/cgroup/memory.max", "2000\n");
   put("sys/fs/cgroup/cpu.max", "50000 100000");
@@ -51,7 +51,7 @@ TEST_F(Container, APathThatIsNotSeenHereIsTheMountedOne) {
   EXPECT_EQ(read().processors, 0.5);
 }
 
-TEST_F(Container, TheFirstVersionHasAHierarchyAController) {
+TEST_F(Container, CgroupV1HasOneHierarchyPerController) {
   put("proc/self/cgroup", "4:memory:/docker/abc\n2:cpu,cpuacct:/docker/abc\n1:name=systemd:/x\n");
   put("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
   put("sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes", "4096000\n");
@@ -64,7 +64,7 @@ TEST_F(Container, TheFirstVersionHasAHierarchyAController) {
   EXPECT_EQ(read().processors, 2);
 }
 
-TEST_F(Container, WhatIsNoGroupIsNoLimit) {
+TEST_F(Container, IgnoresMalformedCgroups) {
   put("proc/self/cgroup", "nonsense\n0::/../../etc\n::\n7:memory\n");
   put("sys/fs/cgroup/memory.max", "-5\n");
   put("sys/fs/cgroup/cpu.max", "0 0\n");

@@ -1,4 +1,5 @@
-// The checksum of frames: the published values, the same by every way of computing it, and finding damage.
+// The frame checksum: published values, equal results from every implementation, and detection of
+// damage.
 
 #include "weft/base/crc32c.h"
 #include "weft/base/crc32.h"
@@ -22,7 +23,7 @@ std::vector<std::byte> random_bytes(std::size_t count, weft::Random& random) {
   return bytes;
 }
 
-// One bit at a time, straight from the definition: nothing in common with the code under test.
+// One bit at a time, straight from the definition: shares nothing with the code under test.
 std::uint32_t crc32c_by_bits(std::span<const std::byte> bytes) {
   std::uint32_t rest = 0xffffffff;
   for (const std::byte byte : bytes) {
@@ -32,8 +33,8 @@ std::uint32_t crc32c_by_bits(std::span<const std::byte> bytes) {
   return ~rest;
 }
 
-// RFC 3720, section B.4, and the check value of the catalogue.
-TEST(Crc32c, PublishedValues) {
+// RFC 3720, section B.4, and the check value of the CRC catalogue.
+TEST(Crc32c, MatchesPublishedValues) {
   std::vector<std::byte> ascending(32);
   for (std::size_t i = 0; i < 32; ++i) ascending[i] = static_cast<std::byte>(i);
   const std::vector<std::byte> descending(ascending.rbegin(), ascending.rend());
@@ -52,7 +53,7 @@ TEST(Crc32c, PublishedValues) {
   EXPECT_EQ(crc32c(bytes_of("123456789")), 0xe3069283);
 }
 
-// Every length takes other loops: around 8 bytes, three stretches of 256 and three of 4096, unaligned.
+// Lengths around every unrolled loop: 8 bytes, three stretches of 256 and three of 4096, unaligned.
 TEST(Crc32c, EveryLengthAndAlignment) {
   weft::Random random(1);
   const std::vector<std::byte> bytes = random_bytes(3 * 4096 * 2 + 900, random);
@@ -68,7 +69,7 @@ TEST(Crc32c, EveryLengthAndAlignment) {
     }
 }
 
-TEST(Crc32c, GoesOnWhereItStopped) {
+TEST(Crc32c, ContinuesAChecksum) {
   weft::Random random(2);
   const std::vector<std::byte> bytes = random_bytes(20000, random);
   const auto all = std::span<const std::byte>(bytes);
@@ -76,7 +77,7 @@ TEST(Crc32c, GoesOnWhereItStopped) {
     EXPECT_EQ(crc32c(all.subspan(cut), crc32c(all.first(cut))), crc32c(all));
 }
 
-TEST(Crc32c, FindsAnyFlippedBit) {
+TEST(Crc32c, DetectsAnyFlippedBit) {
   weft::Random random(3);
   std::vector<std::byte> bytes = random_bytes(700, random);
   const std::uint32_t right = crc32c(bytes);
@@ -87,8 +88,8 @@ TEST(Crc32c, FindsAnyFlippedBit) {
   }
 }
 
-// The check value of the catalogue, and those that zlib computes.
-TEST(Crc32, PublishedValues) {
+// The check value of the CRC catalogue, and values that zlib computes.
+TEST(Crc32, MatchesPublishedValues) {
   EXPECT_EQ(crc32(bytes_of("123456789")), 0xcbf43926);
   EXPECT_EQ(crc32(bytes_of("")), 0u);
   EXPECT_EQ(crc32(bytes_of("The quick brown fox jumps over the lazy dog")), 0x414fa339u);

@@ -1,4 +1,4 @@
-// Jobs on all processors.
+// Parallel loops over all processors.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -10,14 +10,14 @@
 namespace weft {
 namespace {
 
-TEST(DoAll, DoesEveryJobOnce) {
+TEST(ParallelFor, RunsEveryJobOnce) {
   std::vector<std::atomic<int>> done(1000);
   do_all(done.size(), [&](std::size_t j) { ++done[j]; });
   for (const auto& times : done) EXPECT_EQ(times, 1);
 }
 
-// Memory may run out in any of them: the caller is told, and the program goes on.
-TEST(DoAll, HandsOnWhatAJobThrows) {
+// Any job may run out of memory: the caller gets the error, and the program continues.
+TEST(ParallelFor, RethrowsExceptionsOfJobs) {
   for (std::size_t culprit = 0; culprit < 20; ++culprit) {
     std::atomic<int> done = 0;
     EXPECT_THROW(do_all(20,

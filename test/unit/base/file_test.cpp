@@ -1,4 +1,4 @@
-// Files are read whole and replaced whole, or not at all.
+// Files are read whole, and replaced whole or not at all.
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
@@ -39,7 +39,7 @@ class FileTest : public testing::Test {
   const TemporaryFolder folder_;
 };
 
-TEST_F(FileTest, WhatIsWrittenIsRead) {
+TEST_F(FileTest, ReadsBackWhatWasWritten) {
   const std::string_view pieces[] = {"one ", "", std::string_view("t\0o", 3)};
   ASSERT_TRUE(write_file_atomically(path("a"), pieces).ok());
   EXPECT_EQ(*read_file(path("a"), kMost), std::string("one t\0o", 7));
@@ -50,7 +50,7 @@ TEST_F(FileTest, WhatIsWrittenIsRead) {
   EXPECT_EQ(names(), std::vector<std::string>{"a"});
 }
 
-TEST_F(FileTest, ReadingSaysWhatIsWrong) {
+TEST_F(FileTest, ReportsReadErrors) {
   ASSERT_TRUE(write_file_atomically(path("digits.csv"), "12345").ok());
   const auto missing = read_file(path("digit.csv"), kMost);
   EXPECT_EQ(missing.error().message, "cannot read " + path("digit.csv") + ": No such file or directory");
@@ -63,7 +63,7 @@ TEST_F(FileTest, ReadingSaysWhatIsWrong) {
             path("digits.csv") + " is too large: expected at most 4 B, found 5 B");
 }
 
-// A pipe has no size to go by.
+// A pipe reports no size.
 TEST_F(FileTest, ReadsPipes) {
   ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
   const std::string text(100'000, 'x');
@@ -81,20 +81,20 @@ TEST_F(FileTest, ReadsPipes) {
   feeder.join();
 }
 
-TEST_F(FileTest, WritingSaysWhatIsWrong) {
+TEST_F(FileTest, ReportsWriteErrors) {
   const Status lost = write_file_atomically(path("no/a"), "x");
   EXPECT_EQ(lost.error().message, "cannot write " + path("no/a") + ": No such file or directory");
   EXPECT_EQ(lost.error().hint, "make the folder first");
   EXPECT_EQ(write_file_atomically(folder_.path(), "x").error().message,
             "cannot write " + folder_.path() + ": Is a directory");
-  // Renaming a file over a device would take the device away.
+  // Renaming a file over a device would remove the device.
   ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
   EXPECT_EQ(write_file_atomically(path("pipe"), "x").error().message,
             "cannot write " + path("pipe") + ": expected a regular file");
   EXPECT_EQ(names(), std::vector<std::string>{"pipe"});
 }
 
-TEST_F(FileTest, AReadOnlyFileIsNotReplaced) {
+TEST_F(FileTest, DoesNotReplaceReadOnlyFiles) {
   if (geteuid() == 0) GTEST_SKIP() << "nothing is read-only to root";
   ASSERT_TRUE(write_file_atomically(path("a"), "old").ok());
   ASSERT_EQ(chmod(path("a").c_str(), 0444), 0);
@@ -115,8 +115,8 @@ TEST_F(FileTest, KeepsPermissionsAndLinks) {
   EXPECT_EQ(about.st_mode & 07777, 0640u);
 }
 
-// A limit on the size of files stands in for a full disk.
-TEST_F(FileTest, WhenTheDiskIsFullTheOldFileStays) {
+// A file size limit stands in for a full disk.
+TEST_F(FileTest, KeepsTheOldFileIfTheDiskIsFull) {
   ASSERT_TRUE(write_file_atomically(path("a"), "old").ok());
   const pid_t child = fork();
   ASSERT_GE(child, 0);
@@ -125,10 +125,10 @@ TEST_F(FileTest, WhenTheDiskIsFullTheOldFileStays) {
     const rlimit limit = {4096, 4096};
     setrlimit(RLIMIT_FSIZE, &limit);
     const Status full = write_file_atomically(path("a"), std::string(100'000, 'x'));
-    const bool told = !full.ok() &&
-                      full.error().message == "cannot write " + path("a") + ": File too large" &&
-                      full.error().hint == "free some space, or write to another disk";
-    _exit(told ? 0 : 1);
+    const bool reported = !full.ok() &&
+                          full.error().message == "cannot write " + path("a") + ": File too large" &&
+                          full.error().hint == "free some space, or write to another disk";
+    _exit(reported ? 0 : 1);
   }
   int status = 0;
   waitpid(child, &status, 0);
@@ -137,7 +137,7 @@ TEST_F(FileTest, WhenTheDiskIsFullTheOldFileStays) {
   EXPECT_EQ(names(), std::vector<std::string>{"a"});
 }
 
-TEST_F(FileTest, TakesOverWhatAKilledWriterLeft) {
+TEST_F(FileTest, ReplacesLeftoversOfAKilledWriter) {
   const int leftover = open(path(".a.partial").c_str(), O_CREAT | O_WRONLY, 0600);
   ASSERT_EQ(::write(leftover, "half of a long", 14), 14);
   close(leftover);
@@ -146,8 +146,9 @@ TEST_F(FileTest, TakesOverWhatAKilledWriterLeft) {
   EXPECT_EQ(names(), std::vector<std::string>{"a"});
 }
 
-// What another user put in the way is not written to: who owns it could change the file afterwards.
-TEST_F(FileTest, DoesNotWriteToWhatAnotherPutInTheWay) {
+// A temporary file that another user created is not written to: its owner could change the contents
+// afterwards.
+TEST_F(FileTest, DoesNotWriteToFilesOfOtherUsers) {
   const auto written = [&](const std::string& name) {
     const Status status = write_file_atomically(path(name), "new");
     EXPECT_TRUE(status.ok()) << status.error().message;
@@ -171,7 +172,7 @@ TEST_F(FileTest, DoesNotWriteToWhatAnotherPutInTheWay) {
   EXPECT_EQ(*read_file(path("precious"), kMost), "old");
 }
 
-TEST_F(FileTest, LeavesALiveWriterAlone) {
+TEST_F(FileTest, DoesNotDisturbAnotherWriter) {
   const int other = open(path(".a.partial").c_str(), O_CREAT | O_WRONLY, 0600);
   ASSERT_EQ(flock(other, LOCK_EX), 0);
   EXPECT_EQ(write_file_atomically(path("a"), "new").error().message,
@@ -180,8 +181,8 @@ TEST_F(FileTest, LeavesALiveWriterAlone) {
   close(other);
 }
 
-// Writers of one name at one time: some are told to wait, none harms another.
-TEST_F(FileTest, WritersDoNotMix) {
+// Concurrent writers of one name: some fail with "another writer is at it", none corrupts the file.
+TEST_F(FileTest, ConcurrentWritersDoNotCorruptFiles) {
   ASSERT_TRUE(write_file_atomically(path("a"), std::string(50'000, 'z')).ok());
   std::vector<std::thread> writers;
   for (const char letter : {'p', 'q', 'r'})
@@ -200,8 +201,8 @@ TEST_F(FileTest, WritersDoNotMix) {
   EXPECT_EQ(names(), std::vector<std::string>{"a"});
 }
 
-// What never ends, or never begins, is no file to read.
-TEST_F(FileTest, RefusesFoldersDevicesAndPipesThatSayNothing) {
+// Endless devices and pipes that never deliver data are rejected.
+TEST_F(FileTest, RejectsFoldersDevicesAndSilentPipes) {
   using namespace std::chrono_literals;
   const auto refusal = [](const std::string& path) {
     const auto file = open_to_read(path, 30ms);
@@ -216,7 +217,7 @@ TEST_F(FileTest, RefusesFoldersDevicesAndPipesThatSayNothing) {
   const std::string pipe = folder / "pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_EQ(refusal(pipe), "cannot read " + pipe + ": it is a pipe, and nothing came out of it within 30 ms");
-  // One that somebody writes to is read to its end, however slowly it comes.
+  // A pipe with a writer is read to its end, however slow the writer is.
   std::thread writer([&] {
     const int end = ::open(pipe.c_str(), O_WRONLY | O_CLOEXEC);
     for (const std::string_view part : {"1,", "2\n"}) {

@@ -1,4 +1,4 @@
-// Numbers as files write them.
+// Numbers as they are written in files.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-TEST(ReadNumber, TakesWholeTextsOnly) {
+TEST(ReadNumber, RequiresTheWholeTextToBeANumber) {
   EXPECT_EQ(read_number<int>("42"), 42);
   EXPECT_EQ(read_number<int>("-42"), -42);
   EXPECT_EQ(read_number<int>("007"), 7);
@@ -22,12 +22,12 @@ TEST(ReadNumber, TakesWholeTextsOnly) {
   EXPECT_FALSE(read_number<int>(std::string_view("7\0", 2)));
 }
 
-TEST(ReadNumber, HoldsTheRange) {
+TEST(ReadNumber, ChecksTheRange) {
   for (int number = -5; number < 15; ++number)
     EXPECT_EQ(read_number(std::to_string(number), 0, 9).has_value(), number >= 0 && number <= 9) << number;
 }
 
-TEST(ReadNumber, TakesFiniteRealNumbers) {
+TEST(ReadNumber, AcceptsFiniteNumbersOnly) {
   EXPECT_EQ(read_number<double>("1e3"), 1000.0);
   EXPECT_EQ(read_number<double>("-2.5"), -2.5);
   for (const std::string text : {"", "inf", "-inf", "nan", "infinity", "1e999", "1.5x", " 1", "+1", "0x1p3"})

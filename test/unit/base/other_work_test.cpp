@@ -1,4 +1,4 @@
-// How much of the machine others used, by what the system counts.
+// The share of the machine that other processes used, from the kernel's counters.
 #include "weft/base/other_work.h"
 
 #include <gtest/gtest.h>
@@ -15,8 +15,8 @@ constexpr std::string_view kStat =
     "cpu12 1000 0 0 5000 0 0 0 0 0 0\n"
     "intr 12 cpu0 5\n";
 
-TEST(OtherWork, CountsTheProcessorsThatMayBeUsed) {
-  EXPECT_EQ(ticks_of(kStat, std::vector{0}).busy, 40);  // 10 + 1 + 20 + 2 + 3 + 4: neither idle nor waiting
+TEST(OtherWork, CountsAllowedProcessors) {
+  EXPECT_EQ(ticks_of(kStat, std::vector{0}).busy, 40);  // 10 + 1 + 20 + 2 + 3 + 4: all but idle and iowait
   EXPECT_EQ(ticks_of(kStat, std::vector{1}).busy, 100);
   EXPECT_EQ(ticks_of(kStat, std::vector{0, 1, 12}).busy, 1140);
   EXPECT_EQ(ticks_of(kStat, std::vector{2}).busy, 0);
@@ -25,16 +25,16 @@ TEST(OtherWork, CountsTheProcessorsThatMayBeUsed) {
   EXPECT_EQ(ticks_of("", std::vector{0}).busy, 0);
 }
 
-TEST(OtherWork, IsWhatWasBusyWithoutUs) {
-  // Two processors for ten seconds: twelve busy, four of them ours.
+TEST(OtherWork, SubtractsOurOwnTime) {
+  // Two processors for ten seconds: twelve seconds busy, four of them ours.
   EXPECT_DOUBLE_EQ(share_of_others({100, 50}, {112, 54}, 10, 2), 0.4);
   EXPECT_EQ(share_of_others({100, 50}, {104, 54}, 10, 2), 0);
-  EXPECT_EQ(share_of_others({100, 50}, {103, 54}, 10, 2), 0);  // ticks and our own clock need not agree
+  EXPECT_EQ(share_of_others({100, 50}, {103, 54}, 10, 2), 0);  // kernel ticks and our own clock may disagree
   EXPECT_EQ(share_of_others({100, 50}, {200, 50}, 10, 2), 1);
-  EXPECT_EQ(share_of_others({100, 50}, {101, 50}, 0.1, 2), 0);  // too short to tell
+  EXPECT_EQ(share_of_others({100, 50}, {101, 50}, 0.1, 2), 0);  // too short to measure
 }
 
-TEST(OtherWork, OfThisMachineIsAShare) {
+TEST(OtherWork, IsAFractionOnThisMachine) {
   const OtherWork work;
   EXPECT_GE(work.share(), 0);
   EXPECT_LE(work.share(), 1);

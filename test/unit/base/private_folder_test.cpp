@@ -1,4 +1,4 @@
-// A private folder holds what this user wrote, and nothing that anybody else could have put there.
+// A private folder holds only files that this user wrote; no other user can plant one.
 #include "weft/base/private_folder.h"
 
 #include <fcntl.h>
@@ -34,9 +34,9 @@ class PrivateFolderTest : public testing::Test {
   const std::string place_ = folder_ / "deep/er";
 };
 
-TEST_F(PrivateFolderTest, WhatIsWrittenIsReadAndNobodyElseCanReadIt) {
+TEST_F(PrivateFolderTest, ReadsBackWhatWasWrittenAndHidesItFromOthers) {
   EXPECT_FALSE(PrivateFolder::open(place_).ok());
-  EXPECT_TRUE(PrivateFolder::check(place_).ok());  // nothing is there, so nothing is wrong
+  EXPECT_TRUE(PrivateFolder::check(place_).ok());  // a missing folder is valid
   const auto folder = PrivateFolder::make(place_);
   ASSERT_TRUE(folder.ok()) << folder.error().message;
   EXPECT_EQ(folder->read("a", kMost).value(), std::nullopt);
@@ -47,12 +47,12 @@ TEST_F(PrivateFolderTest, WhatIsWrittenIsReadAndNobodyElseCanReadIt) {
   EXPECT_EQ(mode_of(folder_ / "deep"), 0700u);
   EXPECT_EQ(mode_of(place_), 0700u);
   EXPECT_EQ(mode_of(place_ + "/a"), 0600u);
-  ASSERT_EQ(folder->files().size(), 1u);  // and nothing is left behind
+  ASSERT_EQ(folder->files().size(), 1u);  // no temporary file is left behind
   folder->remove("a");
   EXPECT_TRUE(folder->files().empty());
 }
 
-TEST_F(PrivateFolderTest, AFolderThatOthersMayWriteToIsRefused) {
+TEST_F(PrivateFolderTest, RejectsFoldersWritableByOthers) {
   ASSERT_TRUE(PrivateFolder::make(place_).ok());
   for (const mode_t mode : {0777, 0770, 0702, 01777}) {
     ASSERT_EQ(chmod(place_.c_str(), mode), 0);
@@ -62,12 +62,12 @@ TEST_F(PrivateFolderTest, AFolderThatOthersMayWriteToIsRefused) {
   }
   EXPECT_EQ(refusal(), "expected a folder that only its owner may write to: " + place_ + " has mode 1777");
   EXPECT_EQ(PrivateFolder::open(place_).error().hint, "chmod go-w " + place_);
-  // That others may read it harms nobody.
+  // Read permission for others is harmless.
   ASSERT_EQ(chmod(place_.c_str(), 0755), 0);
   EXPECT_TRUE(PrivateFolder::open(place_).ok());
 }
 
-TEST_F(PrivateFolderTest, ALinkToAFolderIsRefusedWithASlashAtItsEndToo) {
+TEST_F(PrivateFolderTest, RejectsLinksToFoldersEvenWithTrailingSlash) {
   ASSERT_TRUE(PrivateFolder::make(folder_ / "real").ok());
   fs::create_directory(folder_ / "deep");
   fs::create_directory_symlink(folder_ / "real", place_);
@@ -75,14 +75,14 @@ TEST_F(PrivateFolderTest, ALinkToAFolderIsRefusedWithASlashAtItsEndToo) {
   EXPECT_FALSE(PrivateFolder::open(place_ + "/").ok());
   EXPECT_FALSE(PrivateFolder::make(place_ + "//").ok());
   EXPECT_FALSE(PrivateFolder::check(place_ + "/").ok());
-  // One that leads nowhere would let its owner choose where our files go.
+  // A dangling link would let its owner choose where our files go.
   fs::remove(place_);
   fs::create_directory_symlink(folder_ / "nowhere", place_);
   EXPECT_FALSE(PrivateFolder::make(place_).ok());
   EXPECT_FALSE(fs::exists(folder_ / "nowhere"));
 }
 
-TEST_F(PrivateFolderTest, AnothersFolderIsRefused) {
+TEST_F(PrivateFolderTest, RejectsFoldersOfOtherUsers) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can give a folder away";
   ASSERT_TRUE(PrivateFolder::make(place_).ok());
   ASSERT_TRUE(PrivateFolder::open(place_)->write("a", "x").ok());
@@ -93,7 +93,7 @@ TEST_F(PrivateFolderTest, AnothersFolderIsRefused) {
   EXPECT_EQ(refusal(), "expected a folder of this user, 0: " + place_ + " belongs to user 1234");
 }
 
-TEST_F(PrivateFolderTest, AFileThatIsALinkAPipeOrOpenToOthersIsRefused) {
+TEST_F(PrivateFolderTest, RejectsLinksPipesAndFilesWritableByOthers) {
   const auto folder = PrivateFolder::make(place_);
   std::ofstream(folder_ / "elsewhere") << "forged";
   fs::create_symlink(folder_ / "elsewhere", place_ + "/link");
@@ -101,7 +101,7 @@ TEST_F(PrivateFolderTest, AFileThatIsALinkAPipeOrOpenToOthersIsRefused) {
             "expected a file, found a link: " + place_ + "/link");
   EXPECT_FALSE(folder->make_file("link").ok());
   EXPECT_FALSE(folder->check_file("link").ok());
-  // Writing replaces the link and leaves alone what it leads to.
+  // Writing replaces the link and does not touch its target.
   ASSERT_TRUE(folder->write("link", "ours").ok());
   EXPECT_EQ(*folder->read("link", kMost).value(), "ours");
   EXPECT_TRUE(fs::exists(folder_ / "elsewhere"));
@@ -113,14 +113,14 @@ TEST_F(PrivateFolderTest, AFileThatIsALinkAPipeOrOpenToOthersIsRefused) {
   EXPECT_FALSE(folder->read("link", kMost).ok());
   EXPECT_TRUE(folder->check_file("missing").ok());
 
-  // A link in the place of the file that is being written.
+  // A link in place of the temporary file.
   fs::create_symlink(folder_ / "elsewhere", place_ + "/.b.partial");
   EXPECT_FALSE(folder->write("b", "ours").ok());
   EXPECT_EQ(fs::file_size(folder_ / "elsewhere"), 6u);
 }
 
-// The folder that was looked at is the one that is used.
-TEST_F(PrivateFolderTest, AnotherFolderCannotTakeItsPlace) {
+// The folder that was checked is the folder that is used.
+TEST_F(PrivateFolderTest, KeepsTheOpenedFolderWhenItIsReplaced) {
   const auto folder = PrivateFolder::make(place_);
   ASSERT_TRUE(folder->write("a", "ours").ok());
   fs::rename(place_, folder_ / "away");
@@ -128,7 +128,7 @@ TEST_F(PrivateFolderTest, AnotherFolderCannotTakeItsPlace) {
   EXPECT_EQ(*folder->read("a", kMost).value(), "ours");
 }
 
-TEST_F(PrivateFolderTest, TwoProcessesThatWriteOneFileLeaveAWholeOne) {
+TEST_F(PrivateFolderTest, ConcurrentProcessesLeaveOneWholeFile) {
   const std::string texts[] = {std::string(60'000, 'a'), std::string(90'000, 'b')};
   std::vector<pid_t> children;
   for (const std::string& text : texts) {
@@ -138,7 +138,7 @@ TEST_F(PrivateFolderTest, TwoProcessesThatWriteOneFileLeaveAWholeOne) {
       const auto folder = PrivateFolder::make(place_);
       bool good = folder.ok();
       for (int k = 0; good && k < 200; ++k) {
-        static_cast<void>(folder->write("a", text));  // the other one may be at it
+        static_cast<void>(folder->write("a", text));  // the other process may be writing
         const auto found = folder->read("a", kMost);
         good = found.ok() && (!*found || **found == texts[0] || **found == texts[1]);
       }

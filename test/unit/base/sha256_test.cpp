@@ -1,4 +1,4 @@
-// Vectors of FIPS 180-4's examples (NIST) and RFC 4231.
+// Test vectors from the examples of FIPS 180-4 (NIST) and from RFC 4231.
 #include "weft/base/sha256.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ std::string mac(std::string_view key, std::string_view message) {
   return hex(bytes_of(hmac_sha256(key, message)));
 }
 
-TEST(Sha256, AnswersAsPublished) {
+TEST(Sha256, MatchesPublishedVectors) {
   EXPECT_EQ(hash(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(hash("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   EXPECT_EQ(hash("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
@@ -20,7 +20,8 @@ TEST(Sha256, AnswersAsPublished) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-// The padding takes a further block from 56 bytes on: every length around it has to come out right.
+// From 56 bytes on, the padding needs another block: every length around that boundary must be
+// right.
 TEST(Sha256, PadsAtEveryLength) {
   std::string all;
   for (int n = 0; n < 200; ++n) all += hash(std::string(static_cast<std::size_t>(n), 'x'));
@@ -30,7 +31,7 @@ TEST(Sha256, PadsAtEveryLength) {
   EXPECT_EQ(hash(all), "f61ffcc417e1f0e59eba2da7fa32fbe05b64e478b68c6bacf990455f00248b98");
 }
 
-TEST(HmacSha256, AnswersAsPublished) {
+TEST(HmacSha256, MatchesPublishedVectors) {
   EXPECT_EQ(mac(std::string(20, '\x0b'), "Hi There"),
             "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
   EXPECT_EQ(mac("Jefe", "what do ya want for nothing?"),
@@ -41,7 +42,7 @@ TEST(HmacSha256, AnswersAsPublished) {
             "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
 
-TEST(SameSecretBytes, ComparesAllOfThem) {
+TEST(SameSecretBytes, ComparesEveryByte) {
   EXPECT_TRUE(same_secret_bytes("", ""));
   EXPECT_TRUE(same_secret_bytes("abc", "abc"));
   EXPECT_FALSE(same_secret_bytes("abc", "abd"));

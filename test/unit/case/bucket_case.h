@@ -1,4 +1,5 @@
-// test/unit/bucket_case.h -- a plan whose gradients are summed in buckets of so many, whatever that costs.
+// test/unit/case/bucket_case.h -- a plan with its gradient sums in a given number of buckets,
+// regardless of cost.
 #pragma once
 #include <map>
 #include <stdexcept>
@@ -10,7 +11,7 @@
 
 namespace weft::search {
 
-// All-reduces of one operand that updates read, by their axis.
+// All-reduces of one operand that feed updates, by axis.
 inline std::map<std::string, std::vector<plan::NodeId>> summed_gradients(const plan::Graph& graph) {
   std::vector<bool> updates(graph.value_count());
   for (std::size_t n = 0; n < graph.node_count(); ++n)

@@ -1,4 +1,4 @@
-// test/unit/chakra_case.h -- small execution traces, written by hand.
+// test/unit/case/chakra_case.h -- small hand-written execution traces.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -41,14 +41,14 @@ inline TraceNode mail(std::uint64_t id, TraceNode::Kind kind, std::int32_t peer,
           .after = std::move(after)};
 }
 
-// Every rank has these nodes.
+// The same nodes on every rank.
 inline ExecutionTrace alike(std::int32_t ranks, std::vector<TraceNode> nodes) {
   ExecutionTrace trace;
   trace.ranks.assign(static_cast<std::size_t>(ranks), {std::move(nodes)});
   return trace;
 }
 
-// 1 GB/s and 1 us, so that a kilobyte takes a microsecond and then one more.
+// 1 GB/s and 1 us, so that a kilobyte takes one microsecond plus one of latency.
 inline TraceNetwork network_of(std::vector<std::pair<TraceDimension::Kind, std::int32_t>> dimensions) {
   TraceNetwork network;
   for (const auto& [kind, ranks] : dimensions) network.dimensions.push_back({kind, ranks, 1e9, 1e-6});

@@ -1,5 +1,5 @@
-// test/unit/changed_training.h -- every change of one kind that the text of a training plan allows, one at a time: the
-// ways in which a plan that someone edits by hand, or a rewrite, goes wrong.
+// test/unit/case/changed_training.h -- every single change of one kind to the text of a training
+// plan: the errors that a hand-edited plan or a wrong rewrite may contain.
 #pragma once
 #include <algorithm>
 #include <functional>
@@ -26,7 +26,7 @@ class TrainingChanges {
     }
   }
 
-  // Of nodes of the update and of single numbers: what they read, compare with and multiply by.
+  // Changes to nodes of the update phase and to scalar nodes: operands, comparisons and factors.
   std::vector<ChangedPlan> all() {
     for (std::size_t line = 1; line + 1 < lines_.size(); ++line) {
       const std::string op = operator_of(line);
@@ -53,7 +53,7 @@ class TrainingChanges {
     return std::move(changed_);
   }
 
-  // What a state holds next goes there and back through another type.
+  // The new value of a state is cast to another type and back.
   std::vector<ChangedPlan> round_trips(std::string_view type) {
     for_each_output([&](const std::string& name, const std::string& value) {
       add_before_return({fmt::format("cast {} {{to={}}}", value, type), "cast %last {to=f32}"}, name, value,
@@ -62,7 +62,7 @@ class TrainingChanges {
     return std::move(changed_);
   }
 
-  // Likewise through a codec; `rows`: the first size and name of an index of a matrix, "p=4".
+  // The same through a codec. `rows`: the first size and name of an index of a matrix, "p=4".
   std::vector<ChangedPlan> codecs() {
     for_each_output([&](const std::string& name, const std::string& value) {
       const std::string type = type_of(value);
@@ -78,7 +78,7 @@ class TrainingChanges {
     return std::move(changed_);
   }
 
-  // Sums are made every so many steps: one of them, or each by a period of its own.
+  // Gradients are summed only every few steps: one of them, or each with its own period.
   std::vector<ChangedPlan> periods() {
     std::string different = {};
     std::vector<std::string> all = lines_;
@@ -116,7 +116,7 @@ class TrainingChanges {
       found.push_back(text.substr(at, text.find_first_not_of("0123456789", at + 1) - at));
     return found;
   }
-  // "%1, %2" and "f32[a=2,b=3], f32[a=2] in update": what stands between commas and spaces.
+  // "%1, %2" and "f32[a=2,b=3], f32[a=2] in update": the items between commas and spaces.
   static std::vector<std::string> listed(const std::string& text) {
     std::vector<std::string> found;
     for (std::size_t at = 0; at < text.size();) {
@@ -145,7 +145,7 @@ class TrainingChanges {
     changed_.push_back({std::move(what), joined(lines)});
   }
 
-  // With these operands in place of its own.
+  // With these operands instead of the node's own.
   void with_operands(std::size_t line, const std::vector<std::string>& was,
                      const std::vector<std::string>& now) {
     if (was == now) return;
@@ -160,7 +160,7 @@ class TrainingChanges {
     std::swap(operands[a], operands[b]);
     with_operands(line, was, operands);
   }
-  // `from` in the place of `to`.
+  // Operand `from` replaces operand `to`.
   void repeat(std::size_t line, std::vector<std::string> operands, std::size_t from, std::size_t to) {
     const std::vector<std::string> was = operands;
     operands[to] = operands[from];
@@ -171,7 +171,7 @@ class TrainingChanges {
     text.replace(text.find(" = ") + 3, was.size(), now);
     put(line, text, fmt::format("{} as {}", lines_[line], now));
   }
-  // A flag of another select in place of this one's.
+  // The flag of another select replaces this one's.
   void word(std::size_t line, const std::string&, const std::string&, std::size_t operand) {
     const std::vector<std::string> was = operands_of(line);
     for (std::size_t other = 1; other + 1 < lines_.size(); ++other) {
@@ -201,7 +201,7 @@ class TrainingChanges {
       visit(text.substr(begin, at - begin - 1), text.substr(at, text.find(',', at) - at));
     }
   }
-  // Two more nodes, the second of which is this output.
+  // Adds two nodes, the second of which becomes this output.
   void add_before_return(const std::vector<std::string>& nodes, const std::string& name,
                          const std::string& value, std::string what) {
     std::vector<std::string> lines(lines_.begin(), lines_.end() - 1);

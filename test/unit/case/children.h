@@ -1,4 +1,5 @@
-// test/unit/case/children.h -- the processes that a test has started and not waited for, in the order of their numbers.
+// test/unit/case/children.h -- child processes that a test has started and not waited for, by
+// process id.
 #pragma once
 #include <unistd.h>
 

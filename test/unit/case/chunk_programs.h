@@ -1,4 +1,4 @@
-// Small chunk programs, and the words to write more of them.
+// Small chunk programs, and functions to build more of them.
 #pragma once
 #include <cstdint>
 #include <initializer_list>
@@ -40,7 +40,7 @@ inline Threadblock block(std::int32_t send_to, std::int32_t receive_from, std::v
   return {send_to, receive_from, channel, std::move(steps)};
 }
 
-// No blocks yet.
+// Without threadblocks.
 inline Program empty_program(Kind kind, std::int32_t ranks, std::int32_t chunks, Placement placement,
                              std::int32_t scratch_chunks = 0) {
   Program program;
@@ -56,7 +56,7 @@ inline Program empty_program(Kind kind, std::int32_t ranks, std::int32_t chunks,
   return program;
 }
 
-// All-reduce in place round a ring, one block a rank, `width` chunks a transfer.
+// In-place ring all-reduce: one threadblock per rank, `width` chunks per transfer.
 inline Program ring(std::int32_t ranks, std::int32_t width = 1) {
   Program program = empty_program(Kind::all_reduce, ranks, ranks * width, Placement::in_place);
   for (std::int32_t rank = 0; rank < ranks; ++rank) {
@@ -72,8 +72,9 @@ inline Program ring(std::int32_t ranks, std::int32_t width = 1) {
   return program;
 }
 
-// The same with a block that sends and one that receives. Nothing within the rank orders a send of a
-// partial sum before the total that comes for the same chunk: only the way round the ring does.
+// The same with one threadblock that sends and one that receives. No dependency within the rank
+// orders a send of a partial sum before the arrival of the total for the same chunk: only the trip
+// around the ring does.
 inline Program ring_of_pairs(std::int32_t ranks) {
   Program program = empty_program(Kind::all_reduce, ranks, ranks, Placement::in_place);
   for (std::int32_t rank = 0; rank < ranks; ++rank) {
@@ -90,7 +91,8 @@ inline Program ring_of_pairs(std::int32_t ranks) {
   return program;
 }
 
-// Every rank sends to every other at once; a block a peer, another for its own chunk.
+// Every rank sends to all others at once. One threadblock per peer, and another for the rank's own
+// chunk.
 inline Program all_pairs(Kind kind, std::int32_t ranks, std::int32_t chunks, Placement placement) {
   Program program = empty_program(kind, ranks, chunks, placement);
   for (std::int32_t rank = 0; rank < ranks; ++rank) {
@@ -104,7 +106,7 @@ inline Program all_pairs(Kind kind, std::int32_t ranks, std::int32_t chunks, Pla
   return program;
 }
 
-// Rank 0 to 1 to 2 ..., `chunks` chunks one by one; every rank but 0 has them in its output alone.
+// Rank 0 to 1 to 2 ..., `chunks` chunks one by one. All ranks but 0 hold them only in their output.
 inline Program chain(std::int32_t ranks, std::int32_t chunks) {
   Program program = empty_program(Kind::broadcast, ranks, chunks, Placement::out_of_place);
   for (std::int32_t rank = 0; rank < ranks; ++rank) {
@@ -121,7 +123,8 @@ inline Program chain(std::int32_t ranks, std::int32_t chunks) {
   return program;
 }
 
-// Reduces through scratch: rank 1 sends all it has to rank 0, which adds it and sends the sums back.
+// Reduces through scratch: rank 1 sends all its chunks to rank 0, which adds them and sends the
+// sums back.
 inline Program there_and_back(std::int32_t chunks) {
   Program program = empty_program(Kind::all_reduce, 2, chunks, Placement::in_place, chunks);
   const std::int32_t last = chunks - 1;

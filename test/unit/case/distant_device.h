@@ -1,8 +1,8 @@
-// test/unit/case/distant_device.h -- the processor, dressed as a device that the host cannot look into.
+// test/unit/case/distant_device.h -- the CPU as a device whose memory the host cannot access.
 //
-// Its addresses are no processor's: who follows one without asking dies. Its streams do their work later, on
-// threads of their own, whatever they are asked for, and write down what they are given where they are told to. What
-// runs here assumes nothing that a GPU does not keep. A device may be broken in one of its units.
+// Its addresses are invalid on the host: dereferencing one crashes. Its streams queue all work, run
+// it on threads of their own, and record it on request. Code that runs on this device can rely only
+// on what a GPU guarantees. One unit of a device may be faulty.
 #pragma once
 #include <condition_variable>
 #include <functional>
@@ -23,12 +23,12 @@ namespace weft::device {
 struct DistantFault {
   enum class Kind : std::uint8_t {
     none,
-    fails,      // the unit's kernel does
+    fails,      // the unit's kernel fails
     never_ends  // until the device is abandoned
   };
   Kind kind = Kind::none;
-  std::size_t unit = 0;   // of the program
-  int good_launches = 0;  // of that unit, before
+  std::size_t unit = 0;   // index in the program
+  int good_launches = 0;  // of that unit, before the fault
 };
 
 class DistantDevice final : public Device {
@@ -67,7 +67,7 @@ class DistantDevice final : public Device {
   }
 
  private:
-  // Beyond what any processor of today has for addresses.
+  // Beyond the address range of any current processor.
   static constexpr std::uintptr_t kAway = std::uintptr_t{1} << 60;
   static Address away(Address at) { return move(at, kAway); }
   static Address home(Address at) { return move(at, ~kAway + 1); }
@@ -91,7 +91,7 @@ class DistantDevice final : public Device {
     DistantDevice& device;
   };
 
-  // A unit that nobody has cut is done whole, as devices do that cut it themselves.
+  // A unit that is not split into tasks runs as a whole, as on devices that split it themselves.
   struct WholeKernel final : Kernel {
     WholeKernel(std::unique_ptr<Kernel> kernel, std::int64_t items)
         : inner(std::move(kernel)), all{.begin = 0, .end = items} {}

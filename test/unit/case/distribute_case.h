@@ -1,4 +1,5 @@
-// test/unit/distribute_case.h -- small models that learn, spread over a mesh and compared with one device.
+// test/unit/case/distribute_case.h -- small trainable models, distributed over a mesh and compared
+// with one device.
 #pragma once
 #include <optional>
 #include <string>
@@ -15,8 +16,8 @@
 
 namespace weft::distribute {
 
-// The training plan of a model that is shipped, or the only one that `script` creates; labels and tokens in
-// it are below 4 when run.
+// The training plan of a shipped model, or of the only model that `script` creates. Labels and
+// tokens are below 4.
 inline train::TrainingPlan training_plan(std::string_view model,
                                          std::vector<language::SizeOverride> sizes = {},
                                          train::Optimizer optimizer = train::Optimizer::adam,
@@ -57,8 +58,8 @@ inline DistributedPlan distributed(const train::TrainingPlan& plan, std::string_
   return std::move(made).value();
 }
 
-// "" when the layouts are what inference finds, the plan verifies, and every output is what one device
-// computes from the plan as it was before.
+// "" when layouts match inference, the plan verifies, and every output equals that of the original
+// plan on one device.
 template <class T>
 std::string difference(const plan::Graph& one_device, const DistributedPlan& plan, std::uint64_t seed = 1) {
   const Result<std::vector<plan::Layout>> layouts = spmd::infer_layouts(plan.graph, plan.mesh);
@@ -89,7 +90,7 @@ std::string difference(const plan::Graph& one_device, const DistributedPlan& pla
   return "";
 }
 
-// How many nodes of that operator there are in a phase, or in all.
+// Number of nodes of an operator in one phase, or in all phases.
 inline int count(const DistributedPlan& plan, std::string_view op, std::optional<plan::Phase> phase = {}) {
   int found = 0;
   for (std::size_t n = 0; n < plan.graph.node_count(); ++n) {

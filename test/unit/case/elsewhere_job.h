@@ -1,4 +1,4 @@
-// test/unit/elsewhere_job.h -- threads of this process that pretend to be on other machines.
+// test/unit/case/elsewhere_job.h -- threads of this process that claim to be on other machines.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace weft::transport {
 
-// A job of threads whose members say that they live elsewhere, and which lets a test see what is exchanged.
+// A job of threads whose members report other hosts. A test can observe what they exchange.
 class Elsewhere final : public Job {
  public:
   Elsewhere(std::shared_ptr<Job> job, std::vector<Member> members)
@@ -22,7 +22,7 @@ class Elsewhere final : public Job {
   Job& inner() { return *job_; }
   bool seals = false;
   bool secure() const override { return seals; }
-  std::vector<Member>& members() { return members_; }  // as this rank sees them; before anybody looks
+  std::vector<Member>& members() { return members_; }  // as this rank sees them; set before use
 
   std::int32_t rank() const override { return job_->rank(); }
   std::int32_t ranks() const override { return job_->ranks(); }
@@ -51,7 +51,7 @@ class Elsewhere final : public Job {
   std::vector<Member> members_;
 };
 
-// One job a host that is named; equal names are one machine.
+// One job per named host; equal names are one machine.
 inline std::vector<std::shared_ptr<Elsewhere>> make_elsewhere(const std::vector<std::string>& hosts,
                                                               std::chrono::milliseconds timeout) {
   std::vector<Member> members;
@@ -62,8 +62,8 @@ inline std::vector<std::shared_ptr<Elsewhere>> make_elsewhere(const std::vector<
   return jobs;
 }
 
-// Tries until it works, as an interpreter would; false on a fault or after ten seconds. A wait that is long
-// shows a wake-up that was missed in the time that a test takes.
+// Retries until it succeeds, as an interpreter would. Returns false on a fault or after ten
+// seconds. A missed wake-up shows as a long wait.
 template <class Try>
 bool until(Endpoint& endpoint, std::chrono::seconds wait, Try attempt) {
   using Clock = std::chrono::steady_clock;

@@ -81,9 +81,10 @@ Tensors random_sources(const plan::Graph& graph, std::int64_t labels, Random& ra
     const plan::Type type = node.result_type(0);
     ops::Tensor<double> tensor;
     for (const plan::Dim& dim : type.dims) tensor.sizes.push_back(dim.size);
-    const bool zero = &node.op() == &ops::state() && type.rank() == 0;  // the count of steps
+    const bool zero = &node.op() == &ops::state() && type.rank() == 0;  // the step counter
     for (std::int64_t i = 0; i < type.elements(); ++i) {
-      // A float's worth, so that both ways start from the same numbers. States stay positive: variances.
+      // Rounded to a float, so that both executions start from the same numbers. States stay
+      // positive: they may be variances.
       const double real = static_cast<float>(random.uniform() - (&node.op() == &ops::state() ? 0 : 0.5));
       tensor.data.push_back(zero                        ? 0
                             : plan::is_real(type.dtype) ? real

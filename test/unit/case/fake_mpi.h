@@ -1,4 +1,5 @@
-// fake_mpi.h -- an MPI whose ranks are threads of the test: the table of transport/mpi/table.h and no more.
+// fake_mpi.h -- an MPI whose ranks are threads of the test: implements only the table of
+// transport/mpi/table.h.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -37,7 +38,7 @@ class FakeMpi {
         .abort = [](void*, int) {}};
   }
 
-  // From now on. Each is for one test.
+  // Faults that apply from now on. Each is for one test.
   void flip_a_byte() {
     with([](FakeMpi& mpi) { mpi.flipping_ = true; });
   }
@@ -69,7 +70,7 @@ class FakeMpi {
   struct Node {
     FakeMpi* mpi = nullptr;
     int rank = 0;
-    std::deque<Message> came;  // and not received
+    std::deque<Message> came;  // arrived but not received
     std::deque<Posted> posted;
   };
   struct State {

@@ -1,6 +1,6 @@
-// test/unit/forked_job.h -- the least job that two processes need: a pair of sockets, no watcher, no deaths.
+// test/unit/case/forked_job.h -- a minimal job for two processes: a socket pair, no failure detection.
 //
-// Made before fork(); each side then says which rank it is.
+// Created before fork(); each process then calls become() with its rank.
 #pragma once
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -27,7 +27,7 @@ class ForkedJob final : public Job {
 
   void become(std::int32_t rank) {
     rank_ = rank;
-    // So that the other's end is seen, and a silent one ends the test.
+    // So that the peer's exit is noticed. The timeout ends a test whose peer hangs.
     close(std::exchange(sockets_[1 - rank], -1));
     const timeval limit{10, 0};
     setsockopt(sockets_[rank], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);

@@ -1,4 +1,4 @@
-// test/unit/kernels_case.h -- what a kernel must agree with: its operator in ops/, in double.
+// test/unit/case/kernels_case.h -- reference results for kernels: the operators of ops/, in double.
 //
 //   const auto expected = reference("max-pool", {{"f32[c=3,h=5,w=4]", x}}, "{size=2, stride=2}");
 //   EXPECT_TRUE(near(y, expected[0]));
@@ -28,7 +28,7 @@ struct Operand {
       : type(std::move(of_type)), data(elements.begin(), elements.end()) {}
 };
 
-// The results of one operator by its reference semantics.
+// Results of one operator by its reference semantics.
 inline std::vector<std::vector<double>> reference(const std::string& op, const std::vector<Operand>& operands,
                                                   const std::string& attributes, int results = 1) {
   ops::Case c{op, {}, attributes, results};
@@ -49,19 +49,19 @@ inline std::vector<float> random_floats(std::int64_t n, Random& random) {
   return values;
 }
 
-// From -1 to `limit`, so that some fall outside.
+// From -1 to `limit`, so that some are out of range.
 inline std::vector<std::int32_t> random_positions(std::int64_t n, std::int64_t limit, Random& random) {
   std::vector<std::int32_t> values(static_cast<std::size_t>(n));
   for (std::int32_t& value : values) value = static_cast<std::int32_t>(random.between(-1, limit));
   return values;
 }
 
-// What memory holds before a kernel has written it.
+// Contents of memory that no kernel has written.
 inline std::vector<float> unwritten(std::int64_t n) {
   return std::vector<float>(static_cast<std::size_t>(n), std::numeric_limits<float>::quiet_NaN());
 }
 
-// Equal up to `tolerance`, relative for large elements and absolute for small ones.
+// Equal up to `tolerance`: relative for large elements, absolute for small ones.
 inline ::testing::AssertionResult near(std::span<const float> found, std::span<const double> expected,
                                        double tolerance = 1e-5) {
   if (found.size() != expected.size())
@@ -77,7 +77,7 @@ inline bool same_bits(std::span<const float> a, std::span<const float> b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
 }
 
-// Runs a kernel on [0, n) in pieces: run(begin, end) for each of them, an empty one among them.
+// Runs a kernel on [0, n) in several ranges: run(begin, end) for each, including an empty one.
 template <class Run>
 void in_pieces(std::int64_t n, Random& random, Run run) {
   run(std::int64_t{0}, std::int64_t{0});

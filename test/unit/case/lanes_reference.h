@@ -1,4 +1,5 @@
-// test/unit/lanes_reference.h -- what an operator's definition answers on given floats: the judge of lanes.
+// test/unit/case/lanes_reference.h -- reference results for lanes: operator definitions evaluated
+// on given floats.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -18,7 +19,7 @@ namespace weft::device::cpu {
 
 using Floats = std::vector<float>;
 
-// The lane of a row of ops/pointwise_rows.h.
+// The lane for a row of ops/pointwise_rows.h.
 inline Lane lane(std::string_view name) {
   const auto rows = ops::pointwise_rows();
   return static_cast<Lane>(std::ranges::find(rows, name, &ops::Pointwise::name) - rows.begin());
@@ -46,7 +47,7 @@ inline Floats random_floats(Random& random, std::size_t n, double low, double hi
   return x;
 }
 
-// Equal, or both no number.
+// Equal, or both NaN.
 template <class T>
 bool same(T a, T b) {
   return a == b || (std::isnan(a) && std::isnan(b));

@@ -1,8 +1,8 @@
-// test/unit/lockstep_ranks.h -- the programs of all ranks of a mesh, run side by side on one thread.
+// test/unit/case/lockstep_ranks.h -- the programs of all ranks of a mesh, run in lockstep on one thread.
 //
-// Every rank runs its tasks in order up to its next exchange; when all are there, the exchange is done on
-// their memories by what it says (counts, places), and they go on. Nothing of the executor is used, so what
-// goes wrong here is in the plan of the rank or in its program.
+// Every rank runs its tasks in order up to its next exchange. When all ranks have arrived, the
+// exchange is applied to their memories by its counts and offsets, and they continue. The executor
+// is not involved, so an error found here is in the plan of the rank or in its program.
 #pragma once
 #include <map>
 #include <memory>
@@ -27,7 +27,7 @@ T or_throw(Result<T> result) {
   return std::move(result).value();
 }
 
-// The plan of each rank, printed, read again and compiled.
+// The plan of each rank, printed, parsed again and compiled.
 inline std::vector<Program> programs_of(const plan::Graph& graph, const plan::Mesh& mesh) {
   const std::vector<plan::Layout> layouts = or_throw(spmd::infer_layouts(graph, mesh));
   std::vector<Program> programs;
@@ -43,7 +43,7 @@ inline std::vector<Program> programs_of(const plan::Graph& graph, const plan::Me
   return programs;
 }
 
-// The exchanges of a program in order: what every rank must agree on.
+// The exchanges of a program in order. All ranks must agree on them.
 inline std::vector<std::string> exchanges_of(const Program& program) {
   std::vector<std::string> list;
   for (const Task& task : program.tasks)
@@ -56,7 +56,7 @@ class LockstepRank {
  public:
   explicit LockstepRank(const Program& program)
       : program_(program),
-        // Garbage that no sum would survive: what is read must have been written.
+        // Garbage that would spoil any sum: memory must be written before it is read.
         memory_(static_cast<std::size_t>(program.bytes() + 64), std::byte{0x7f}) {
     std::int64_t scratch = 0;
     for (const Unit& unit : program.units) {
@@ -82,7 +82,7 @@ class LockstepRank {
     return data;
   }
 
-  // Runs up to the next exchange; null when the step is over.
+  // Runs up to the next exchange; null at the end of the step.
   const Exchange* next() {
     for (; at_ < program_.tasks.size(); ++at_) {
       const Task& task = program_.tasks[at_];
@@ -103,7 +103,7 @@ class LockstepRank {
   std::size_t at_ = 0;
 };
 
-// One group's exchange. Each side must be as long as the counts of the others say.
+// The exchange of one group. The size of each side must match the counts of the others.
 inline void exchange_by_hand(const std::vector<const Exchange*>& sides,
                              const std::vector<LockstepRank*>& ranks) {
   using Kind = Exchange::Kind;
@@ -209,8 +209,8 @@ class LockstepMesh {
   std::vector<std::unique_ptr<LockstepRank>> ranks_;
 };
 
-// "" when every rank's outputs, and what it keeps for the next step, are what the virtual mesh computes;
-// else what differs.
+// "" when the outputs of every rank, and the state it keeps for the next step, equal those of the
+// virtual mesh; else a description of the difference.
 inline std::string difference_in_lockstep(const plan::Graph& graph, const plan::Mesh& mesh,
                                           ops::Tensors<float> whole = {}, float tolerance = 1e-4f) {
   Random random(7);

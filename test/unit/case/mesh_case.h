@@ -1,4 +1,4 @@
-// test/unit/mesh_case.h -- a plan with layouts, run on a virtual mesh and on one device.
+// test/unit/case/mesh_case.h -- a plan with layouts, run on a virtual mesh and on one device.
 #pragma once
 #include <array>
 #include <cmath>
@@ -26,7 +26,7 @@ inline plan::Graph read_plan(std::string_view text) {
   return std::move(graph).value();
 }
 
-// Data parallel: two products, each with its gradient-like sum, combined over the ranks.
+// Data parallel: two products, each with a gradient-like sum that is reduced over the ranks.
 inline constexpr std::string_view kTwoSums = R"(plan p
 %0 = input {name=x, type=f32[b=8,d=4], layout="sliced(b) on gpu"}
 %1 = input {name=y, type=f32[b=8,f=4], layout="sliced(b) on gpu"}
@@ -37,7 +37,7 @@ inline constexpr std::string_view kTwoSums = R"(plan p
 return p=%3, q=%5
 )";
 
-// x[b,d], w[d,f] with their layouts, then the plan's own lines.
+// x[b,d] and w[d,f] with their layouts, followed by the plan's own lines.
 inline std::string with_operands(std::array<int, 3> sizes, std::string_view x, std::string_view w,
                                  std::string_view lines) {
   const auto [b, d, f] = sizes;
@@ -55,7 +55,7 @@ bool nearly(T a, T b) {
     return a == b || std::abs(a - b) <= 1e-9 * (1 + std::abs(a));
 }
 
-// Each of the plan's sources, whole and as the mesh holds it.
+// Each source of the plan, whole and as the mesh holds it.
 template <class T>
 struct MeshInputs {
   Tensors<T> whole;
@@ -79,7 +79,8 @@ MeshInputs<T> spread(const plan::Graph& graph, const plan::Mesh& mesh, Tensors<T
   return inputs;
 }
 
-// "" when every output on the mesh, joined, is what one device computes; else what differs.
+// "" when every output on the mesh, assembled, equals that of one device; else a description of the
+// difference.
 template <class T>
 std::string difference(const plan::Graph& graph, const plan::Mesh& mesh, Tensors<T> whole = {},
                        std::uint64_t seed = 1) {

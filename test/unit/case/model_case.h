@@ -1,7 +1,7 @@
-// test/unit/model_case.h -- random models over dims that go by place, and what they compute.
+// test/unit/case/model_case.h -- random models with positional dimensions, and their results.
 //
-// Nearly all sizes are 2, so that nothing but the file says which dims belong together: the hardest
-// case for whoever gives them names.
+// Nearly all sizes are 2, so that only the file tells which dimensions correspond: the hardest case
+// for code that assigns index names.
 #pragma once
 #include <cmath>
 #include <map>
@@ -37,7 +37,7 @@ class PlacedModel {
         list(0, sources_), list(sources_, 7), fmt::join(nodes_, ",\n  "), outputs);
   }
 
-  // Runs the plan by its operators' definitions.
+  // Evaluates the plan by the operators' definitions.
   void expect_outputs(const plan::Graph& graph) const {
     std::map<std::string, ops::Tensor<double>, std::less<>> sources;
     for (std::size_t i = 0; i < 7; ++i) sources[values_[i].id] = {values_[i].shape, values_[i].data};
@@ -68,7 +68,8 @@ class PlacedModel {
     return count;
   }
 
-  // The point of a shape that element `at` is, and back; a size of 1 has all points.
+  // The coordinates of element `at` of a shape, and back. In dimensions of size 1, every coordinate
+  // maps to 0.
   static Shape point(const Shape& shape, std::int64_t at) {
     Shape found(shape.size());
     for (std::size_t d = shape.size(); d-- > 0; at /= shape[d]) found[d] = at % shape[d];
@@ -102,7 +103,7 @@ class PlacedModel {
     return text;
   }
 
-  // Late values more often than early ones.
+  // Prefers recent values.
   Value pick() {
     const auto count = static_cast<std::int64_t>(values_.size());
     return values_[static_cast<std::size_t>(

@@ -1,5 +1,5 @@
-// test/unit/mutated_plan.h -- a plan's text with one thing changed at random: another operand, number, operator,
-// axis, layout or output, or an exchange left out.
+// test/unit/case/mutated_plan.h -- a plan's text with one random change: another operand, number,
+// operator, axis, layout or output, or an exchange removed.
 #pragma once
 #include <array>
 #include <cctype>
@@ -16,7 +16,7 @@ namespace weft::distribute {
 
 class MutatedPlan {
  public:
-  // Types are left out where they are inferred: what follows a change may have another.
+  // Types that can be inferred are omitted, because nodes after a change may have other types.
   MutatedPlan(std::string_view text, std::uint64_t seed) : random_(seed) {
     for (std::size_t at = 0; at < text.size();) {
       const std::size_t end = std::min(text.find('\n', at), text.size());
@@ -69,7 +69,7 @@ class MutatedPlan {
     lines_[line].replace(place.begin, place.size, with);
   }
 
-  // The words of a line that begin with one of these characters, from `from` on.
+  // The words of a line, from `from` on, that begin with one of these characters.
   template <class Begins>
   std::vector<Place> words(std::size_t line, std::size_t from, Begins&& begins) const {
     const std::string& text = lines_[line];
@@ -99,7 +99,7 @@ class MutatedPlan {
     const std::vector<Place> operands = words(line, right_side(line), [](char c) { return c == '%'; });
     if (operands.empty()) return;
     const Place place = any(std::span<const Place>(operands));
-    // One that is near is more often of the same type.
+    // A nearby node more often has the same type.
     const std::int64_t was = std::stoll(lines_[line].substr(place.begin + 1, place.size - 1));
     const std::int64_t now = was + random_.between(-12, 12);
     if (now >= 0) replace(line, place, fmt::format("%{}", now));
@@ -137,7 +137,7 @@ class MutatedPlan {
     const Place place = any(std::span<const Place>(found));
     if (random_.below(3) > 0)
       return replace(line, place, std::string(any(std::span<const std::string_view>(kWords))));
-    // A word of another line: an axis, an index, an operator.
+    // A word from another line: an axis, an index or an operator.
     const std::size_t other = 1 + random_.below(lines_.size() - 2);
     const std::vector<Place> theirs = words(
         other, right_side(other), [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; });
@@ -146,7 +146,7 @@ class MutatedPlan {
     replace(line, place, lines_[other].substr(with.begin, with.size));
   }
 
-  // Two indices of a list change places, or two operands.
+  // Swaps two indices of a list, or two operands.
   void change_list(std::size_t line) {
     const std::size_t open = lines_[line].find("=["), close = lines_[line].find(']', open);
     std::vector<Place> found;
@@ -186,7 +186,7 @@ class MutatedPlan {
     replace(line, mine, with);
   }
 
-  // An exchange, or any node with one operand: who reads it reads what it read.
+  // Removes an exchange, or any node with one operand: its readers read its operand instead.
   void leave_out(std::size_t line) {
     const std::vector<Place> all = words(line, 0, [](char c) { return c == '%'; });
     if (all.size() != 2 || all[0].begin != 0 || line + 1 == lines_.size()) return;

@@ -1,4 +1,4 @@
-// Ranks that are threads of this process, each with a communicator of all of them.
+// Ranks as threads of this process, each with a communicator that contains all of them.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -24,7 +24,8 @@ inline Options plain(TransportKind transport) {
   return options;
 }
 
-// For what takes more than one host, the first half of the ranks is on one and the rest on another.
+// For transports that need several hosts: the first half of the ranks is on one host and the rest
+// on another.
 inline std::vector<std::shared_ptr<transport::Job>> make_jobs(std::int32_t ranks, TransportKind transport) {
   constexpr std::chrono::seconds kTimeout{10};
   std::vector<std::shared_ptr<transport::Job>> jobs;
@@ -38,7 +39,7 @@ inline std::vector<std::shared_ptr<transport::Job>> make_jobs(std::int32_t ranks
   return jobs;
 }
 
-// Runs `body` on `ranks` threads. The second kind is given the rank's job, too.
+// Runs `body` on `ranks` threads. The second variant also receives the rank's job.
 inline void on_jobs(std::int32_t ranks, const Options& options,
                     const std::function<void(Communicator&, transport::Job&)>& body) {
   auto jobs = make_jobs(ranks, options.transport);

@@ -190,7 +190,7 @@ std::vector<Case> read_cases(std::string_view table) {
 std::span<const Case> all_cases() {
   static const std::vector<Case> kRead = [] {
     std::vector<Case> cases = read_cases(kCases);
-    // A row of pointwise_rows.h that needs no operands of a kind needs no line above.
+    // A row of pointwise_rows.h with ordinary operands needs no line above.
     for (const Pointwise& row : pointwise_rows())
       if (std::ranges::find(cases, row.name, &Case::op) == cases.end())
         cases.push_back({std::string(row.name), std::vector<std::string>(row.arity, "f32[b=2,d=3]")});
@@ -224,7 +224,7 @@ plan::Graph graph_of(const Case& c) {
 
 std::optional<Case> resized(const Case& c, std::int64_t most, Random& random) {
   std::map<std::string, std::int64_t> sizes;
-  // Sizes stand in brackets: f32[b=2,d=3].
+  // Sizes are in brackets: f32[b=2,d=3].
   const auto rewrite = [&](const std::string& text) {
     std::string made;
     bool inside = false;

@@ -1,4 +1,5 @@
-// test/unit/case/own_data.h -- what a test program measures is its own: others would price plans by it.
+// test/unit/case/own_data.h -- a private statistics folder per test program, so that its
+// measurements do not affect the estimates of others.
 #pragma once
 #include <cstdlib>
 #include <optional>

@@ -1,4 +1,4 @@
-// test/unit/case/rank_parts.h -- what ranks do that tests start in processes of their own.
+// test/unit/case/rank_parts.h -- functions that tests run as ranks in separate processes.
 #pragma once
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 
 namespace weft::session {
 
-// Rank 2 has a reason not to come; the others wait for it.
+// Rank 2 fails before the exchange for which the others wait.
 inline Status fail_as_rank_two(const std::shared_ptr<transport::Job>& job, std::span<const std::byte>) {
   if (job->rank() == 2) return world_error("no disk", "buy one");
   const std::int32_t all[] = {0, 1, 2};
@@ -18,13 +18,13 @@ inline Status fail_as_rank_two(const std::shared_ptr<transport::Job>& job, std::
   return met.error();
 }
 
-// A variable of the starter's that no rank may see changed: it starts afresh.
+// A variable that the starting process changes. Ranks start with a fresh copy.
 inline int& grown() {
   static int value = 0;
   return value;
 }
 
-// Writes what it was given and what it is to the file whose name the work is.
+// Writes its rank, the number of ranks and grown() to the file named by the work.
 inline Status tell_what_it_is(const std::shared_ptr<transport::Job>& job, std::span<const std::byte> work) {
   const std::string name(reinterpret_cast<const char*>(work.data()), work.size());
   std::ofstream(name + std::to_string(job->rank()))

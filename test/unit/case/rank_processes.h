@@ -1,4 +1,4 @@
-// Ranks as processes of their own, for tests: forked, watched, and never left behind.
+// Ranks as separate processes, for tests: forked, watched and always reaped.
 #pragma once
 #include <signal.h>
 #include <sys/prctl.h>
@@ -18,7 +18,7 @@ namespace weft::transport {
 
 class RankProcesses {
  public:
-  // 0 for success, 1 for failure: what expect() collects.
+  // Returns 0 for success and 1 for failure, which expect() collects.
   using Part = std::function<int(std::int32_t rank)>;
 
   explicit RankProcesses(std::chrono::milliseconds limit = std::chrono::seconds(10))
@@ -55,7 +55,7 @@ class RankProcesses {
     for (std::int32_t rank = 0; rank < ranks; ++rank) start(rank, part);
   }
 
-  // The exit code of the i-th that was started; 128 + signal; -1 when it did not end in time.
+  // The exit code of the i-th process; 128 + signal; -1 if it did not end in time.
   int wait(std::size_t i) {
     for (int status = 0;;) {
       const pid_t done = ::waitpid(processes_[i], &status, WNOHANG);
@@ -81,7 +81,7 @@ class RankProcesses {
   std::vector<pid_t> processes_;
 };
 
-// A meeting on this machine under a name that no other test has.
+// A rendezvous on this machine, under a name that no other test uses.
 inline Rendezvous local_meeting(std::int32_t rank, std::int32_t ranks, const std::string& name,
                                 std::chrono::milliseconds timeout = std::chrono::seconds(10)) {
   Rendezvous out;
@@ -93,7 +93,7 @@ inline Rendezvous local_meeting(std::int32_t rank, std::int32_t ranks, const std
   return out;
 }
 
-// Says what went wrong and where, as an exit code.
+// Prints what went wrong and where, and returns the exit code.
 inline int check(bool good, const char* what, std::int32_t rank, const std::string& seen = {}) {
   if (!good) std::fprintf(stderr, "rank %d: expected %s, got: %s\n", rank, what, seen.c_str());
   return good ? 0 : 1;

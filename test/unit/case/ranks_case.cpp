@@ -55,7 +55,7 @@ Learner created_learner(std::string_view text, train::Optimizer optimizer) {
 distribute::DistributedPlan spread(const Learner& learner, std::string_view distribution) {
   const auto read = or_throw(distribute::read_distribution(distribution), distribution);
   distribute::DistributeOptions options;
-  options.smallest_share = 1;  // there are no large tensors here
+  options.smallest_share = 1;  // these tests have no large tensors
   return or_throw(distribute::distribute(learner.graph, read, options), distribution);
 }
 
@@ -77,7 +77,7 @@ run::Weights from_seed(std::uint64_t seed) {
 run::DistributedRun steps(std::int64_t count) {
   run::DistributedRun run;
   run.training.steps = count;
-  run.check_every = 4;  // copies stay alike, whatever the plan
+  run.check_every = 4;  // replicas must stay equal under any plan
   return run;
 }
 

@@ -127,7 +127,7 @@ plan::Graph random_plan(Random& random, std::size_t nodes) {
       case 1: made = ops::add_pointwise(graph, unary(), {x}); break;
       case 2:
       case 3: made = ops::add_pointwise(graph, binary(), {x, alike}); break;
-      case 4: {  // two sums or products with a common operand
+      case 4: {  // two sums or products that share an operand
         const plan::ValueId z = values[random.below(values.size())];
         if (graph.value(z).type != graph.value(x).type) break;
         const plan::ValueId left = ops::add_pointwise(graph, ops::mul(), {x, z}).value();

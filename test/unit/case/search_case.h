@@ -1,4 +1,5 @@
-// test/unit/search_case.h -- a made-up GPU, and what a search must know of a cluster of them.
+// test/unit/case/search_case.h -- a fictional GPU, and what a search must know of a cluster of
+// them.
 #pragma once
 #include <vector>
 
@@ -20,7 +21,8 @@ inline cluster::Device some_gpu(double flops) {
   return device;
 }
 
-// By figures alone, and without a peak nothing is ruled out. REQUIRES: the cluster outlives it.
+// Uses given figures only. Without a peak rate, the search rules out nothing. REQUIRES: the cluster
+// outlives it.
 inline Machine machine_by_figures(const cluster::Cluster& on) {
   Machine made;
   made.costs = [&on](const plan::Mesh& mesh) { return cost::step_costs(on, mesh); };
@@ -33,7 +35,7 @@ inline Machine machine_by_figures(const cluster::Cluster& on) {
   return made;
 }
 
-// The same, and what certainly takes longer is ruled out.
+// The same with a peak rate, so that the search can rule out plans by a lower bound.
 inline Machine machine_with_peak(const cluster::Cluster& on) {
   Machine made = machine_by_figures(on);
   made.peak = [&on](plan::DType dtype) { return cost::peak_rate(on.device, dtype); };

@@ -1,4 +1,4 @@
-// What tests of a session ask it, and what it answers.
+// Runs statements in a session and returns its answers.
 #pragma once
 #include <string>
 
@@ -9,7 +9,7 @@
 
 namespace weft::session {
 
-// The last JSON object that the statements answer with.
+// The last JSON object in the answer to the statements.
 inline nlohmann::json answer(Session& session, const std::string& text) {
   session.format = Format::json;
   const Reply reply = session.execute(text);
@@ -20,7 +20,7 @@ inline nlohmann::json answer(Session& session, const std::string& text) {
   return nlohmann::json::parse(reply.output.substr(begin == std::string::npos ? 0 : begin + 1));
 }
 
-// What it complains of.
+// The error message.
 inline std::string complaint(Session& session, const std::string& text) {
   const Reply reply = session.execute(text);
   EXPECT_NE(reply.exit_code, ExitCode::ok) << text;

@@ -1,4 +1,4 @@
-// test/unit/case/shell.h -- a shell line run to its end: what it wrote and how it ended.
+// test/unit/case/shell.h -- runs a shell command: its output and exit status.
 #pragma once
 #include <sys/wait.h>
 
@@ -9,7 +9,7 @@ namespace weft {
 
 struct Outcome {
   int exit_code = -1;
-  std::string text;  // of its standard output
+  std::string text;  // standard output
 };
 
 inline Outcome run_shell(const std::string& line) {

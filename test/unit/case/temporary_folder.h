@@ -1,4 +1,4 @@
-// test/unit/temporary_folder.h -- a folder of a test's own, gone when the test is.
+// test/unit/case/temporary_folder.h -- a temporary folder that is removed after the test.
 #pragma once
 #include <unistd.h>
 
@@ -11,7 +11,8 @@ namespace weft {
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    // Of one process each has a number, and processes have theirs; what a killed one left goes first.
+    // Named by process and a number within the process. Leftovers of a killed process are removed
+    // first.
     static std::atomic<int> made{0};
     const std::string name = "weft-test-" + std::to_string(getpid()) + "-" + std::to_string(made++);
     path_ = (std::filesystem::temp_directory_path() / name).string();

@@ -1,6 +1,6 @@
-// How much of a long test runs: all of it where WEFT_THOROUGH is set (`make test-thorough`), else a part that shows
-// that the whole still works. With sanitizers everything takes ten times as long, and tests that nobody waits for
-// are tests that nobody runs.
+// How much of a long test runs: all of it if WEFT_THOROUGH is set (`make test-thorough`), else a
+// part that still covers the whole. Sanitizers make everything ten times slower, and slow tests are
+// not run.
 #pragma once
 #include <cstddef>
 #include <cstdlib>
@@ -18,11 +18,11 @@ T thorough_or(T all, T few) {
   return is_thorough() ? all : few;
 }
 
-// At the head of a test that is long as a whole.
+// At the start of a test that is long as a whole.
 #define WEFT_LONG_TEST() \
   if (!::weft::is_thorough()) GTEST_SKIP() << "long: runs where WEFT_THOROUGH is set"
 
-// Every `nth` of a list, from its first on.
+// Every `nth` element of a list, starting with the first.
 template <class List>
 auto every(std::size_t nth, const List& list) {
   using Item = std::decay_t<decltype(*std::begin(list))>;

@@ -1,4 +1,5 @@
-// test/unit/tile_case.h -- a plan whose collectives travel in so many tiles, whatever that costs.
+// test/unit/case/tile_case.h -- a plan whose collectives are split into a given number of tiles,
+// regardless of cost.
 #pragma once
 #include <stdexcept>
 #include <string_view>

@@ -1,8 +1,8 @@
-// test/unit/two_steps.h -- two steps of a plan in f64, as ranks that hold shares would run them.
+// test/unit/case/two_steps.h -- two steps of a plan in f64, as ranks that hold shards would run them.
 //
-// Nothing here is the prover's: sources are cut as run/ cuts them (an addend's rank is given all of it), a rank
-// keeps what it computed for its next step, and an output is what a reader finds: slices end to end, else
-// what rank 0 holds.
+// Shares no code with the prover: sources are sliced as run/ slices them (of a partial value, one
+// rank gets all), a rank keeps its results for the next step, and an output is what a reader would
+// assemble: the slices concatenated, else the value on rank 0.
 #pragma once
 #include <cmath>
 #include <map>
@@ -24,7 +24,8 @@ namespace weft::distribute {
 using Floats = ops::Tensor<double>;
 using Named = std::map<std::string, Floats, std::less<>>;
 
-// What a source holds before the first step. Inputs: reals, some of them large; whole numbers from -1 on.
+// The value of a source before the first step. Inputs: reals, some of them large; integers from -1
+// on.
 inline Floats first_value(const plan::NodeView& source, std::uint64_t seed) {
   const plan::Type type = source.result_type(0);
   Floats tensor;
@@ -45,7 +46,7 @@ inline Floats first_value(const plan::NodeView& source, std::uint64_t seed) {
               : init == "zeros"    ? 0
               : init == "normal"   ? a + 8 * b * drawn
                                    : a + (b - a) * std::abs(std::sin(drawn));
-      // Zeros would hide what they are multiplied by.
+      // Zeros would hide their factors.
       if (plan::is_real(type.dtype))
         value += 0.3 * normal_at(seed + 1, stream, static_cast<std::uint64_t>(e));
       if (&source.op() == &ops::state()) value = std::abs(value);
@@ -60,7 +61,7 @@ class TwoSteps {
   TwoSteps(const plan::Graph& one_device, const DistributedPlan& plan, std::uint64_t seed)
       : one_device_(one_device), plan_(plan), seed_(seed) {}
 
-  // "" where both agree after both steps, else what differs.
+  // "" if both executions agree after both steps, else a description of the difference.
   std::string difference() {
     Named whole;
     std::map<std::string, spmd::MeshTensor<double>, std::less<>> held;
@@ -80,7 +81,7 @@ class TwoSteps {
         const auto tensor = held.find(name);
         return tensor == held.end() ? nullptr : &tensor->second;
       });
-      if (!expected.ok()) return "";  // the model itself does not run
+      if (!expected.ok()) return "";  // the model itself fails
       if (!found.ok()) return found.error().message;
       for (std::size_t o = 0; o < plan_.graph.outputs().size(); ++o) {
         const plan::Output& output = plan_.graph.outputs()[o];
@@ -127,7 +128,7 @@ class TwoSteps {
     Floats whole;
     for (const plan::Dim& dim : type.dims) whole.sizes.push_back(dim.size);
     whole.data.assign(static_cast<std::size_t>(type.elements()), std::nan(""));
-    for (std::int32_t rank = plan_.mesh.ranks(); rank-- > 0;) {  // rank 0 has the last word
+    for (std::int32_t rank = plan_.mesh.ranks(); rank-- > 0;) {  // rank 0 is written last and wins
       const std::vector<plan::Share> shares = plan::shares_of(type, held.layout, plan_.mesh, rank);
       const Floats& share = held.ranks[static_cast<std::size_t>(rank)];
       for (std::size_t e = 0; e < share.data.size(); ++e) {

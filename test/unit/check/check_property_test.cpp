@@ -1,4 +1,5 @@
-// The checker against brute force: small programs, right and spoilt at random, run in every possible way.
+// The checker compared with brute force: small programs, valid and randomly broken, executed in
+// every possible order.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -14,7 +15,8 @@
 namespace weft::collective {
 namespace {
 
-// A program one chunk at a time, read anew from what program.h says: shares nothing with the checker.
+// Executes a program one chunk at a time, written from the description in program.h. Shares nothing
+// with the checker.
 class Machine {
  public:
   Machine(const Program& program, Placement placement) : program_(program), placement_(placement) {
@@ -33,7 +35,7 @@ class Machine {
     }
   }
 
-  // The verdict over all runs with unbounded connections.
+  // The verdict over all executions with unbounded connections.
   Verdict judge() const {
     bool deadlock = false, race = false;
     visit(1 << 20, [&](const State& state, const std::vector<int>& enabled) {
@@ -48,7 +50,7 @@ class Machine {
     return wrong() ? Verdict::wrong_result : Verdict::ok;
   }
 
-  // The fewest slots with which no run is stuck.
+  // The fewest slots with which no execution deadlocks.
   std::int32_t slots() const {
     for (std::int32_t slots = 1;; ++slots) {
       bool stuck = false;
@@ -68,8 +70,8 @@ class Machine {
   };
   using Channel = std::array<std::int32_t, 3>;
   struct State {
-    std::vector<int> at;              // of each block: its next task
-    std::map<Channel, int> messages;  // on their way
+    std::vector<int> at;              // per threadblock: its next task
+    std::map<Channel, int> messages;  // in flight
     auto operator<=>(const State&) const = default;
   };
 
@@ -150,7 +152,7 @@ class Machine {
            meet(reads(one), writes(other));
   }
 
-  // A step whose chunks go at once and that reads where it writes another.
+  // A step that moves several chunks at once and reads one that it also writes.
   bool overlaps() const {
     for (const std::vector<Task>& tasks : tasks_)
       for (const Task& one : tasks)
@@ -161,7 +163,7 @@ class Machine {
     return false;
   }
 
-  // Runs once, in any order: there is no race. A cell holds how often it has which input.
+  // Executes once, in any order: there is no race. A cell counts how often it contains each input.
   using Value = std::map<std::pair<std::int32_t, std::int32_t>, int>;  // rank -1: not written
   struct Message {
     Value value;
@@ -227,7 +229,7 @@ class Machine {
 
   const Program& program_;
   const Placement placement_;
-  std::vector<std::vector<Task>> tasks_;  // of each block
+  std::vector<std::vector<Task>> tasks_;  // per threadblock
   std::map<std::pair<std::int32_t, std::int32_t>, int> number_;
 };
 
@@ -269,7 +271,7 @@ void spoil(Program& program, Random& random) {
     case 8: step.count = 1 + pick(random, 2); break;
     case 9: step.source.buffer = static_cast<Buffer>(random.below(3)); break;
     default: {
-      // A block cut in two, the second half no longer after the first.
+      // Splits a threadblock in two, without the dependency between the halves.
       const Threadblock whole = blocks[which];
       blocks[which].steps.resize(at);
       blocks.push_back({whole.send_to, whole.receive_from, 1, {whole.steps.begin() + at, whole.steps.end()}});
@@ -278,7 +280,7 @@ void spoil(Program& program, Random& random) {
   }
 }
 
-// Makes a step that waits wait for less.
+// Weakens or removes the dependency of a waiting step.
 void loosen(Program& program, Random& random) {
   std::vector<Step*> waiting;
   for (RankProgram& rank : program.ranks)
@@ -294,7 +296,7 @@ void loosen(Program& program, Random& random) {
   }
 }
 
-// Moves the local steps of a block, or all of its receiving ones, to a block of their own.
+// Moves the local steps of a threadblock, or all of its receiving steps, to a new threadblock.
 void split_ends(Program& program, Random& random) {
   std::vector<Threadblock>& blocks = program.ranks[pick(random, program.ranks.size())].blocks;
   Threadblock& block = blocks[pick(random, blocks.size())];

@@ -1,4 +1,4 @@
-// What is said of collectives in one place: their names, their blocks, and where a finding stands.
+// Collectives: their names, their blocks, and the location of a finding.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace weft::collective {
 namespace {
 
-TEST(CollectiveKind, EveryNameIsReadAsItself) {
+TEST(CollectiveKind, ParsesEveryName) {
   ASSERT_EQ(kind_names().size(), static_cast<std::size_t>(Kind::custom) + 1);
   for (std::size_t i = 0; i < kind_names().size(); ++i) {
     const Kind kind = static_cast<Kind>(i);
@@ -24,7 +24,7 @@ TEST(CollectiveKind, EveryNameIsReadAsItself) {
   EXPECT_EQ(*parse_kind("sendrecv"), Kind::send);
 }
 
-TEST(CollectiveKind, AnUnknownNameIsAnErrorWithTheNearest) {
+TEST(CollectiveKind, SuggestsTheNearestNameForAnUnknownOne) {
   const auto near = parse_kind("alreduce");
   ASSERT_FALSE(near.ok());
   EXPECT_EQ(near.error().message, "unknown collective: alreduce");
@@ -33,12 +33,12 @@ TEST(CollectiveKind, AnUnknownNameIsAnErrorWithTheNearest) {
   EXPECT_FALSE(parse_kind("customv").ok());
 }
 
-TEST(CollectiveKind, BlocksAndTheBufferThatIsAllOfThem) {
+TEST(CollectiveKind, FindsTheBufferWithABlockPerRank) {
   using enum Kind;
   for (const Kind kind : {all_gather, gather, reduce_scatter, scatter}) {
     EXPECT_TRUE(has_one_block(kind)) << name(kind);
     EXPECT_TRUE(has_block_a_rank(kind)) << name(kind);
-    // The shared buffer is the one with a block for every rank.
+    // The shared buffer has a block for every rank.
     Collective collective;
     collective.kind = kind;
     collective.ranks = 3;
@@ -51,7 +51,7 @@ TEST(CollectiveKind, BlocksAndTheBufferThatIsAllOfThem) {
     EXPECT_FALSE(has_block_a_rank(kind)) << name(kind);
 }
 
-TEST(CollectiveKind, BlocksFollowOneAnother) {
+TEST(CollectiveKind, BlocksAreConsecutive) {
   Collective collective;
   collective.kind = Kind::all_gather;
   collective.ranks = 3;
@@ -63,13 +63,13 @@ TEST(CollectiveKind, BlocksFollowOneAnother) {
   EXPECT_EQ(first_of_block(collective, 3), 8);
 }
 
-TEST(Placement, AnyOneIsOneOfThem) {
+TEST(Placement, EitherPlacementBecomesInPlace) {
   EXPECT_EQ(any_one(Placement::either), Placement::in_place);
   EXPECT_EQ(any_one(Placement::in_place), Placement::in_place);
   EXPECT_EQ(any_one(Placement::out_of_place), Placement::out_of_place);
 }
 
-TEST(Finding, ThePlaceComesFirstWhereThereIsOne) {
+TEST(Finding, PrintsTheLocationFirst) {
   EXPECT_EQ(print(Finding{Verdict::race, {5, 0, 7}, "races"}), "gpu 5 tb 0 step 7: races");
   EXPECT_EQ(print(Finding{Verdict::malformed, {}, "has no ranks"}), "has no ranks");
 }

@@ -1,4 +1,4 @@
-// Chunk programs and moves as text: what is printed is read back, and what is wrong is said where it stands.
+// Chunk programs and moves as text: printed text parses back, and errors point at their location.
 
 #include <limits>
 
@@ -51,7 +51,7 @@ std::string replaced(std::string_view text, std::string_view what, std::string_v
   return result.replace(result.find(what), what.size(), by);
 }
 
-TEST(ProgramText, ReadsWhatItSays) {
+TEST(ProgramText, ParsesAProgram) {
   const auto program = parse_program(kProgram);
   ASSERT_TRUE(program.ok()) << complaint(program, kProgram);
   EXPECT_EQ(program->name, "all_reduce_pair");
@@ -71,7 +71,7 @@ TEST(ProgramText, ReadsWhatItSays) {
   EXPECT_EQ(print(*program), kProgram);
 }
 
-TEST(ProgramText, LineEndsAndCaseAndCommentsAreNothing) {
+TEST(ProgramText, IgnoresLineEndsCaseAndComments) {
   std::string flat = "-- a pair\n";
   for (const char c : kProgram) flat += c == '\n' ? ' ' : c;
   const auto program = parse_program(replaced(flat, "receive_reduce", "RECEIVE_reduce"));
@@ -79,7 +79,7 @@ TEST(ProgramText, LineEndsAndCaseAndCommentsAreNothing) {
   EXPECT_EQ(print(*program), kProgram);
 }
 
-TEST(ProgramText, AnyNameCanBeWritten) {
+TEST(ProgramText, WritesAnyName) {
   Program program = parse_program(kProgram).value();
   for (const std::string name : {"plain_1", "two words", "it's", "", "1st", "a\nb", "\xff-"}) {
     program.name = name;
@@ -87,7 +87,7 @@ TEST(ProgramText, AnyNameCanBeWritten) {
   }
 }
 
-TEST(ProgramText, SaysWhatIsWrongAndWhere) {
+TEST(ProgramText, ReportsErrorsWithTheirLocation) {
   const auto said = [](std::string_view what, std::string_view by) {
     const std::string text = replaced(kProgram, what, by);
     return complaint(parse_program(text), text);
@@ -123,7 +123,7 @@ TEST(ProgramText, SaysWhatIsWrongAndWhere) {
             "                       ^^^^^\n");
 }
 
-// Whether or not it is a sound program, what is written down comes back.
+// Valid or not, every program parses back as printed.
 Program random_program(Random& random) {
   const auto small = [&](std::int32_t least, std::int32_t most) {
     return least + static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(most - least + 1)));
@@ -170,7 +170,7 @@ Program random_program(Random& random) {
   return program;
 }
 
-TEST(ProgramText, WhatIsPrintedIsReadBack) {
+TEST(ProgramText, PrintedTextParsesBack) {
   Random random(7);
   for (int i = 0; i < 300; ++i) {
     const Program program = random_program(random);
@@ -181,7 +181,7 @@ TEST(ProgramText, WhatIsPrintedIsReadBack) {
   }
 }
 
-TEST(MovesText, ReadsWhatItSays) {
+TEST(MovesText, ParsesAProgram) {
   const auto moves = parse_moves(kMoves);
   ASSERT_TRUE(moves.ok()) << complaint(moves, kMoves);
   EXPECT_EQ(moves->collective.wants[0], (CustomWant{1, 0, {{0, 0}, {2, 0}}}));
@@ -192,7 +192,7 @@ TEST(MovesText, ReadsWhatItSays) {
   EXPECT_EQ(print(*moves), kMoves);
 }
 
-TEST(MovesText, BuffersHaveBounds) {
+TEST(MovesText, ChecksBufferBounds) {
   const auto said = [](std::string_view move,
                        std::string_view head = "all_gather, 2 ranks, 2 chunks, in place") {
     const auto moves =
@@ -218,7 +218,7 @@ TEST(MovesText, BuffersHaveBounds) {
             "moves are in place or out of place, not both");
 }
 
-TEST(MovesText, BlocksThatDifferAreBoundToo) {
+TEST(MovesText, ChecksBoundsOfUnequalBlocks) {
   const auto said = [](std::string_view move) {
     const auto moves =
         parse_moves("moves m collective all_to_all, 2 ranks, 1 chunk, counts [1, 2, 0, 4], out of place " +
@@ -230,7 +230,7 @@ TEST(MovesText, BlocksThatDifferAreBoundToo) {
   EXPECT_EQ(said("copy input[0] of 1 to output[1] of 0"), "output[1] at rank 0 is out of range: 1 chunks");
 }
 
-RC_GTEST_PROP(MovesText, WhatIsPrintedIsReadBack, (std::vector<std::uint32_t> numbers)) {
+RC_GTEST_PROP(MovesText, PrintedTextParsesBack, (std::vector<std::uint32_t> numbers)) {
   Moves moves;
   moves.name = "m";
   moves.collective = {

@@ -1,4 +1,5 @@
-// Collectives through the C functions of weft_comm.h, in a group of one. test/install runs four ranks from C.
+// Collectives through the C functions of weft_comm.h, in a group of one rank. test/install runs
+// four ranks from C.
 
 #include <gtest/gtest.h>
 
@@ -38,7 +39,7 @@ class CComm : public testing::Test {
   weft_comm* comm_ = nullptr;
 };
 
-TEST_F(CComm, AGroupOfOneAddsItsOwn) {
+TEST_F(CComm, ReducesInAGroupOfOne) {
   EXPECT_EQ(weft_rank(comm_), 0);
   EXPECT_EQ(weft_size(comm_), 1);
   const float input[2] = {1, 2};
@@ -49,24 +50,24 @@ TEST_F(CComm, AGroupOfOneAddsItsOwn) {
   EXPECT_EQ(weft_barrier(comm_), WEFT_OK);
 }
 
-TEST_F(CComm, AStartedCallTellsWhenItIsDone) {
+TEST_F(CComm, ReportsWhenAStartedCallIsDone) {
   const float input = 3;
   float output = 0;
   const weft_call call = sum_of(&input, &output, 1);
-  int told = -1;
+  int completion = -1;
   const weft_done done = [](int status, void* data) { *static_cast<int*>(data) = status; };
   weft_work* work = nullptr;
-  ASSERT_EQ(weft_start(comm_, &call, done, &told, &work), WEFT_OK) << weft_last_error();
+  ASSERT_EQ(weft_start(comm_, &call, done, &completion, &work), WEFT_OK) << weft_last_error();
   EXPECT_EQ(weft_wait(work), WEFT_OK);
   EXPECT_EQ(weft_is_done(work), 1);
-  EXPECT_EQ(told, WEFT_OK);
+  EXPECT_EQ(completion, WEFT_OK);
   EXPECT_EQ(output, 3);
   EXPECT_EQ(weft_cancel(work), 0) << "too late";
   weft_forget(work);
 }
 
-// 256 cut to a byte would be WEFT_ALL_REDUCE.
-TEST_F(CComm, NumbersThatMeanNothingAreRefused) {
+// 256 truncated to a byte would be WEFT_ALL_REDUCE.
+TEST_F(CComm, RejectsUnknownEnumValues) {
   float number = 0;
   struct Case {
     int weft_call::*member;
@@ -92,7 +93,7 @@ TEST_F(CComm, NumbersThatMeanNothingAreRefused) {
   EXPECT_STREQ(weft_last_error(), "counts of 2 elements expected, none given");
 }
 
-TEST_F(CComm, HandlesThatAreMissingAreErrors) {
+TEST_F(CComm, RejectsNullHandles) {
   EXPECT_EQ(weft_barrier(nullptr), WEFT_USER);
   EXPECT_STREQ(weft_last_error(), "comm is NULL");
   EXPECT_EQ(weft_run(comm_, nullptr), WEFT_USER);
@@ -105,7 +106,7 @@ TEST_F(CComm, HandlesThatAreMissingAreErrors) {
   weft_forget(nullptr);
 }
 
-TEST(CConnect, AnUnknownTransportIsAnError) {
+TEST(CConnect, RejectsAnUnknownTransport) {
   weft_comm* comm = nullptr;
   EXPECT_EQ(weft_connect("carrier_pigeon", &comm), WEFT_USER);
   EXPECT_EQ(std::string(weft_last_error()).rfind("no such transport: carrier_pigeon", 0), 0U);

@@ -1,4 +1,4 @@
-// The C functions among several ranks, which are threads that meet as newcomers do.
+// The C functions among several ranks, which are threads that connect like separate processes.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int32_t kRanks = 3;
 
-// A failure of a rank is told with what the library said of it.
+// Prints the library's message when a rank fails.
 #define EXPECT_DONE(expression) EXPECT_EQ(expression, WEFT_OK) << weft_last_error()
 
 void on_c_ranks(const char* transport, const std::function<void(weft_comm*, int32_t)>& body) {
@@ -47,7 +47,7 @@ class CRanks : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Transports, CRanks, testing::Values("shm", "tcp"),
                          [](const auto& info) { return std::string(info.param); });
 
-TEST_P(CRanks, EveryCollective) {
+TEST_P(CRanks, RunsEveryCollective) {
   on_c_ranks(GetParam(), [](weft_comm* comm, int32_t rank) {
     const uint16_t bits = static_cast<uint16_t>(1 << rank);
     uint16_t mask = 0, parity = 0;
@@ -72,7 +72,7 @@ TEST_P(CRanks, EveryCollective) {
     int32_t six[6] = {1, 2, 3, 4, 5, 6}, total[6] = {};
     EXPECT_DONE(weft_all_reduce_by(comm, six, total, 6, WEFT_I32, &operation));
     EXPECT_EQ(total[5], 18);
-    EXPECT_EQ(times, kRanks - 1) << "once for every other rank's block";
+    EXPECT_EQ(times, kRanks - 1) << "once per block of another rank";
     EXPECT_DONE(weft_reduce_by(comm, six, total, 6, WEFT_I32, &operation, 0));
     EXPECT_DONE(weft_scan_by(comm, six, total, 6, WEFT_I32, &operation));
     EXPECT_EQ(total[0], rank + 1);
@@ -83,7 +83,7 @@ TEST_P(CRanks, EveryCollective) {
   });
 }
 
-TEST_P(CRanks, CountsThatDiffer) {
+TEST_P(CRanks, SupportsUnequalCounts) {
   on_c_ranks(GetParam(), [](weft_comm* comm, int32_t rank) {
     const int64_t counts[kRanks] = {1, 0, 2};
     const uint8_t mine[3] = {static_cast<uint8_t>(10 + rank), static_cast<uint8_t>(20 + rank), 9};
@@ -98,7 +98,7 @@ TEST_P(CRanks, CountsThatDiffer) {
     EXPECT_DONE(weft_reduce_scatterv(comm, mine, reduced, counts, WEFT_U8, WEFT_MAX));
     EXPECT_EQ(reduced[0], rank == 0 ? 12 : rank == 2 ? 22 : 0);
 
-    // Rank r gives s elements to rank s, and takes r of each.
+    // Rank r sends s elements to rank s, and receives r from each.
     const int64_t give[kRanks] = {0, 1, 2}, take[kRanks] = {rank, rank, rank};
     int16_t taken[6] = {};
     const int16_t given[3] = {static_cast<int16_t>(rank), static_cast<int16_t>(rank),
@@ -108,7 +108,7 @@ TEST_P(CRanks, CountsThatDiffer) {
   });
 }
 
-TEST_P(CRanks, MessagesAndSends) {
+TEST_P(CRanks, SendsTaggedAndUntaggedMessages) {
   on_c_ranks(GetParam(), [](weft_comm* comm, int32_t rank) {
     const double value = 1.5 * rank;
     if (rank == 0) {
@@ -136,7 +136,7 @@ TEST_P(CRanks, MessagesAndSends) {
   });
 }
 
-TEST(CGroup, ALateCallSaysSoAndAnAbortIsToldWithItsCode) {
+TEST(CGroup, ReportsTimeoutsAndAbortCodes) {
   on_c_ranks("shm", [](weft_comm* comm, int32_t rank) {
     weft_comm* part = nullptr;
     EXPECT_DONE(weft_split(comm, 0, 0, &part));
@@ -162,7 +162,7 @@ TEST(CGroup, ALateCallSaysSoAndAnAbortIsToldWithItsCode) {
   });
 }
 
-TEST(CGroup, WrongArgumentsAreErrorsAndTheGroupGoesOn) {
+TEST(CGroup, StaysUsableAfterWrongArguments) {
   on_c_ranks("shm", [](weft_comm* comm, int32_t) {
     int32_t data[8] = {}, count = 0;
     int found = 0;

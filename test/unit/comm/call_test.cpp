@@ -1,4 +1,4 @@
-// What a call says of itself, and which calls are refused.
+// Properties of a call, and which calls are rejected.
 #include "weft/communication/comm/call.h"
 
 #include <limits>
@@ -16,7 +16,7 @@ Call call_of(Kind kind, std::int64_t count = 8) {
   return {.kind = kind, .input = memory, .output = memory + 32, .count = count};
 }
 
-TEST(call, sizes_of_buffers) {
+TEST(call, ComputesBufferSizes) {
   EXPECT_EQ(input_bytes(call_of(Kind::all_gather), 4, 1), 32);
   EXPECT_EQ(output_bytes(call_of(Kind::all_gather), 4, 1), 128);
   EXPECT_EQ(input_bytes(call_of(Kind::reduce_scatter), 4, 1), 128);
@@ -40,7 +40,7 @@ TEST(call, sizes_of_buffers) {
   EXPECT_EQ(message_bytes(pairs, 2), 28);
 }
 
-TEST(call, in_place_is_seen) {
+TEST(call, DetectsInPlaceBuffers) {
   Call call = call_of(Kind::all_gather, 2);
   EXPECT_FALSE(in_place(call, 1));
   call.output = memory;
@@ -60,7 +60,7 @@ std::string refusal(const Call& call, std::int32_t ranks = 4) {
   return status.ok() ? "" : status.error().message;
 }
 
-TEST(call, refusals) {
+TEST(call, RejectsInvalidCalls) {
   EXPECT_EQ(refusal(call_of(Kind::all_reduce)), "");
   EXPECT_EQ(refusal(call_of(Kind::all_reduce, -1)), "count is negative: -1");
   EXPECT_NE(refusal(call_of(Kind::all_gather, std::numeric_limits<std::int64_t>::max() / 2)), "");
@@ -88,18 +88,18 @@ TEST(call, refusals) {
   EXPECT_EQ(refusal(late), "timeout is negative: -1 ms");
 }
 
-TEST(call, bits_are_of_whole_numbers) {
+TEST(call, BitwiseOperationsNeedIntegers) {
   Call call = call_of(Kind::all_reduce);
   call.op = ReduceOp::bit_or;
   EXPECT_EQ(refusal(call), "or is for whole numbers, not f32");
   call.type = ElementType::u32;
   EXPECT_EQ(refusal(call), "");
   call = call_of(Kind::broadcast);
-  call.op = ReduceOp::bit_or;  // of no account
+  call.op = ReduceOp::bit_or;  // ignored
   EXPECT_EQ(refusal(call), "");
 }
 
-TEST(call, buffers_overlap_in_place_or_not_at_all) {
+TEST(call, RejectsPartialOverlap) {
   Call call = call_of(Kind::all_reduce);
   call.output = memory;
   EXPECT_EQ(refusal(call), "");
@@ -112,14 +112,14 @@ TEST(call, buffers_overlap_in_place_or_not_at_all) {
   Call gather = call_of(Kind::all_gather, 2);
   gather.input = memory + 8;
   gather.output = memory;
-  EXPECT_EQ(refusal(gather), "input and output of all_gather f32 x 2 overlap") << "this is rank 0";
-  EXPECT_TRUE(check(gather, 4, 1).ok()) << "and this rank 1";
-  // Rank 3 has nothing to write.
+  EXPECT_EQ(refusal(gather), "input and output of all_gather f32 x 2 overlap") << "rank 0";
+  EXPECT_TRUE(check(gather, 4, 1).ok()) << "rank 1";
+  // Rank 3 writes nothing.
   gather.kind = Kind::gather;
   EXPECT_TRUE(check(gather, 4, 3).ok());
 }
 
-TEST(call, descriptions) {
+TEST(call, DescribesCalls) {
   EXPECT_EQ(describe(call_of(Kind::all_reduce, 1024)), "all_reduce sum f32 x 1024");
   Call call = call_of(Kind::broadcast);
   call.root = 2;
@@ -131,7 +131,7 @@ TEST(call, descriptions) {
   EXPECT_EQ(describe(call_of(Kind::barrier)), "barrier");
 }
 
-TEST(call, fingerprints_differ_as_descriptions_do) {
+TEST(call, FingerprintsDifferWhereDescriptionsDo) {
   std::set<std::string> descriptions;
   std::set<std::uint64_t> fingerprints;
   for (int kind = 0; kind <= static_cast<int>(Kind::custom); ++kind)

@@ -1,5 +1,5 @@
-// Which algorithm runs a call: times between measured sizes, what happens where nothing was measured, and the
-// table as text.
+// Which algorithm runs a call: interpolation between measured sizes, defaults without measurements,
+// and the table as text.
 #include "weft/communication/comm/choice/choice.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ Candidate measured(std::string name, std::vector<TimePoint> times) {
   return {.name = std::move(name), .times = std::move(times), .source = "measured 2026-11-15"};
 }
 
-TEST(Candidate, MeetsWhatWasMeasuredAndGoesStraightBetween) {
+TEST(Candidate, InterpolatesBetweenMeasurements) {
   const Candidate candidate = measured("x", {{100, 1e-6}, {10'000, 1e-4}, {1'000'000, 1e-3}});
   EXPECT_DOUBLE_EQ(candidate.seconds(100), 1e-6);
   EXPECT_DOUBLE_EQ(candidate.seconds(10'000), 1e-4);
@@ -28,19 +28,19 @@ TEST(Candidate, MeetsWhatWasMeasuredAndGoesStraightBetween) {
   EXPECT_NEAR(candidate.seconds(100'000), std::sqrt(1e-4 * 1e-3), 1e-9);
 }
 
-TEST(Candidate, BelowIsLatencyAndAboveIsBandwidth) {
+TEST(Candidate, ExtrapolatesByLatencyAndBandwidth) {
   const Candidate candidate = measured("x", {{100, 1e-6}, {10'000, 1e-5}});
   EXPECT_DOUBLE_EQ(candidate.seconds(0), 1e-6);
   EXPECT_DOUBLE_EQ(candidate.seconds(8), 1e-6);
   EXPECT_DOUBLE_EQ(candidate.seconds(1'000'000), 1e-3);
 }
 
-TEST(Candidate, WithoutTimesTheFormulaSpeaks) {
+TEST(Candidate, UsesTheFormulaWithoutMeasurements) {
   const Candidate candidate{.name = "x", .formula = {1e-6, 1e-9}};
   EXPECT_DOUBLE_EQ(candidate.seconds(1000), 2e-6);
 }
 
-TEST(Choice, TheFastestWinsAndSaysWhy) {
+TEST(Choice, PicksTheFastestAndExplainsWhy) {
   ChoiceTable table = ChoiceTable::defaults();
   table.set(kFourRanks, {measured("slow small", {{256, 4e-6}, {1 << 20, 1e-4}}),
                          measured("slow large", {{256, 1e-6}, {1 << 20, 4e-4}}),
@@ -54,7 +54,7 @@ TEST(Choice, TheFastestWinsAndSaysWhy) {
   EXPECT_EQ(table.choose(kFourRanks, 256, {}).algorithm, "");
 }
 
-TEST(Choice, WhoWasNotWorthALargerSizeDoesNotCompeteThere) {
+TEST(Choice, SkipsCandidatesNotMeasuredAtLargerSizes) {
   ChoiceTable table = ChoiceTable::defaults();
   table.set(kFourRanks,
             {measured("all", {{256, 2e-6}, {1 << 20, 1e-3}}), measured("small", {{256, 1e-6}, {512, 1e-6}})});
@@ -66,7 +66,7 @@ TEST(Choice, WhoWasNotWorthALargerSizeDoesNotCompeteThere) {
 
 const Setting kWithAllocated{Kind::all_reduce, 4, 1, "shm", true};
 
-TEST(GroupChoice, ChoosesAmongTheWaysThatWereMeasured) {
+TEST(GroupChoice, ChoosesAmongMeasuredAlgorithms) {
   ChoiceTable table = ChoiceTable::defaults();
   EXPECT_EQ(table.choose_for_group(kFourRanks, 65536).algorithm, "direct");  // by size
   EXPECT_EQ(table.choose_for_group(kFourRanks, 65536).in_place, std::nullopt);
@@ -77,13 +77,13 @@ TEST(GroupChoice, ChoosesAmongTheWaysThatWereMeasured) {
   EXPECT_EQ(table.choose_for_group(kFourRanks, 1 << 20).algorithm, "direct two-shot");
   EXPECT_EQ(table.choose_for_group(kFourRanks, 1 << 20).why,
             "measured 2026-11-15: 200 us; next direct 200 us");
-  // Ways change places with the number of ranks: scaled times do not tell them apart.
+  // The order of algorithms changes with the number of ranks, so scaled times cannot rank them.
   Setting eight = kFourRanks;
   eight.ranks = 8;
   EXPECT_EQ(table.choose_for_group(eight, 65536).algorithm, "direct");
 }
 
-TEST(GroupChoice, IsOneForPrivateAndAllocatedBuffers) {
+TEST(GroupChoice, IsTheSameForPrivateAndAllocatedBuffers) {
   ChoiceTable table = ChoiceTable::defaults();
   table.set(
       kFourRanks,
@@ -104,7 +104,7 @@ TEST(GroupChoice, IsOneForPrivateAndAllocatedBuffers) {
   }
 }
 
-TEST(GroupChoice, AllocatedBuffersStayOutOfItWhereThatIsFaster) {
+TEST(GroupChoice, UsesInPlaceOnlyIfFaster) {
   ChoiceTable table = ChoiceTable::defaults();
   table.set(kFourRanks, {measured("direct", {{65536, 1e-5}}), measured("direct one-shot", {{65536, 3e-5}}),
                          measured("direct two-shot", {{65536, 1e-5}})});
@@ -114,7 +114,7 @@ TEST(GroupChoice, AllocatedBuffersStayOutOfItWhereThatIsFaster) {
   EXPECT_EQ(table.choose_for_group(kFourRanks, 65536).in_place, false);
 }
 
-TEST(GroupChoice, WhatChoosesByItselfMustBeClearlyBetter) {
+TEST(GroupChoice, DirectMustBeClearlyFasterThanItsAlgorithms) {
   ChoiceTable table = ChoiceTable::defaults();
   const auto chosen = [&](double direct_seconds) {
     table.set(kFourRanks,
@@ -126,7 +126,7 @@ TEST(GroupChoice, WhatChoosesByItselfMustBeClearlyBetter) {
   EXPECT_EQ(chosen(0.9e-5), "direct");
 }
 
-TEST(GroupChoice, AMoveIsCopiedOnceByTheKernelWhereThatWasMeasuredToPay) {
+TEST(GroupChoice, UsesSingleCopyIfMeasuredFaster) {
   const Setting from_private{Kind::all_to_all, 4, 1, "shm", false},
       from_allocated{Kind::all_to_all, 4, 1, "shm", true};
   const auto has = [](const Setting& setting, std::int64_t bytes) {
@@ -149,7 +149,7 @@ TEST(GroupChoice, AMoveIsCopiedOnceByTheKernelWhereThatWasMeasuredToPay) {
   };
   EXPECT_EQ(chosen(3e-2).algorithm, "direct one-shot");
   EXPECT_EQ(chosen(1e-2).algorithm, "direct single-copy");
-  // Buffers that can be reached are not read through the kernel.
+  // Allocated buffers are not read through the kernel.
   table.set(from_allocated,
             {measured("direct", {{64 << 20, 5e-3}}), measured("direct in-place", {{64 << 20, 5e-3}}),
              measured("direct one-shot", {{64 << 20, 2e-2}})});
@@ -157,7 +157,7 @@ TEST(GroupChoice, AMoveIsCopiedOnceByTheKernelWhereThatWasMeasuredToPay) {
   EXPECT_EQ(chosen(1e-2).in_place, true);
 }
 
-TEST(GroupChoice, AProgramMustBeClearlyBetter) {
+TEST(GroupChoice, AProgramMustBeClearlyFaster) {
   ChoiceTable table = ChoiceTable::defaults();
   const auto chosen = [&](double program_seconds) {
     table.set(kFourRanks,
@@ -169,14 +169,14 @@ TEST(GroupChoice, AProgramMustBeClearlyBetter) {
   EXPECT_EQ(chosen(0.9e-5), "all_reduce_ring");
 }
 
-TEST(Choice, AFormulaDoesNotBeatAMeasurement) {
+TEST(Choice, PrefersMeasurementsToFormulas) {
   ChoiceTable table = ChoiceTable::defaults();
   table.set(kFourRanks, {measured("all_reduce_ring", {{256, 1.0}, {1 << 20, 2.0}})});
   const std::vector<std::string> both = {"all_reduce_ring", "direct two-shot"};
   EXPECT_EQ(table.choose(kFourRanks, 256, both).algorithm, "all_reduce_ring");
 }
 
-TEST(Choice, TheOrderOfNamesDoesNotMatter) {
+TEST(Choice, IgnoresTheOrderOfNames) {
   ChoiceTable table = ChoiceTable::defaults();
   table.set(kFourRanks, {measured("b", {{256, 1e-6}}), measured("a", {{256, 1e-6}})});
   const std::vector<std::string> forth = {"a", "b"}, back = {"b", "a"};
@@ -184,7 +184,7 @@ TEST(Choice, TheOrderOfNamesDoesNotMatter) {
   EXPECT_EQ(table.choose(kFourRanks, 256, back).algorithm, "a");
 }
 
-TEST(Choice, AnotherNumberOfRanksIsScaledFromTheNearest) {
+TEST(Choice, ScalesFromTheNearestNumberOfRanks) {
   ChoiceTable table = ChoiceTable::defaults();
   table.set_figures("tcp",
                     {.cores = 64, .step = 1e-5, .oversubscribed_step = 1e-5, .wire = 1e-9, .source = "test"});
@@ -192,13 +192,13 @@ TEST(Choice, AnotherNumberOfRanksIsScaledFromTheNearest) {
   table.set(four, {measured("all_reduce_ring", {{256, 100e-6}, {64 << 20, 0.2}})});
   const Candidate scaled = table.expect(eight, "all_reduce_ring");
   EXPECT_EQ(scaled.source, "scaled from 4 ranks, measured 2026-11-15");
-  // 14 steps for 6 when small, but for setting the program going; 2 * 7/8 of the bytes for 2 * 3/4 when
-  // large.
+  // 14 steps instead of 6 for small calls, apart from the start-up time; 2 * 7/8 of the bytes
+  // instead of 2 * 3/4 for large ones.
   EXPECT_NEAR(scaled.seconds(256) / 100e-6, 14.0 / 6, 0.02);
   EXPECT_NEAR(scaled.seconds(64 << 20) / 0.2, 7.0 / 6, 0.01);
 }
 
-TEST(Choice, OfATableKeptShortIsTheSame) {
+TEST(Choice, APrunedTableChoosesTheSame) {
   ChoiceTable table = ChoiceTable::defaults();
   for (const std::int32_t ranks : {2, 4, 8, 16})
     for (const char* transport : {"shm", "tcp"})
@@ -233,8 +233,9 @@ TEST(Defaults, ChooseSomethingForEveryCall) {
           }
 }
 
-// Within a factor of two of what a 200-line reference took on the machine that the figures are from.
-TEST(Defaults, AreNearWhatWasMeasuredThere) {
+// Within a factor of two of the times of a 200-line reference on the machine from which the figures
+// are.
+TEST(Defaults, AreNearMeasuredTimes) {
   Figures figures = ChoiceTable::defaults().figures_of("shm");
   figures.cores = 2;
   const auto ratio = [&](Kind kind, int ranks, const char* way, std::int64_t bytes, double microseconds) {
@@ -253,8 +254,9 @@ TEST(Defaults, AreNearWhatWasMeasuredThere) {
   for (const double each : ratios) EXPECT_TRUE(each > 0.5 && each < 2) << each;
 }
 
-// Ranks that share cores over sockets: 4 on 2 took 5.3 us of a core for each message, whoever waited.
-TEST(Defaults, OversubscribedAllMessagesCountAndNotOnlyTheLongestChain) {
+// Ranks that share cores, over sockets: 4 ranks on 2 cores took 5.3 us of a core per message,
+// whichever rank waited.
+TEST(Defaults, OversubscribedRanksCountEveryMessage) {
   Figures figures = ChoiceTable::defaults().figures_of("tcp");
   figures.cores = 2;
   const auto ratio = [&](Kind kind, const char* program, double microseconds) {
@@ -271,7 +273,7 @@ TEST(Defaults, OversubscribedAllMessagesCountAndNotOnlyTheLongestChain) {
   for (const double each : ratios) EXPECT_NEAR(each, 1, 0.25);
 }
 
-TEST(Defaults, WhatGoesThroughScratchMemoryIsCopiedAgain) {
+TEST(Defaults, CountTheExtraCopyThroughScratch) {
   const Figures figures = ChoiceTable::defaults().figures_of("tcp");
   const auto slope = [&](Kind kind, const char* program) {
     return formula_of({kind, 2, 1, "tcp", false}, program, figures).slope;
@@ -281,13 +283,13 @@ TEST(Defaults, WhatGoesThroughScratchMemoryIsCopiedAgain) {
             slope(Kind::reduce_scatter, "reduce_scatter_ring"));
 }
 
-TEST(Defaults, OfProgramsThatAreNotToldApartTheRingIsTaken) {
+TEST(Defaults, PreferTheRingAmongEqualPrograms) {
   const ChoiceTable table = ChoiceTable::defaults();
   const Setting two{Kind::all_reduce, 2, 1, "tcp", false};
   EXPECT_EQ(table.choose(two, 64 << 20, candidates_for(two, 64 << 20)).algorithm, "all_reduce_ring");
 }
 
-TEST(Defaults, SharedMemoryIsUsedDirectlyAndSocketsByPrograms) {
+TEST(Defaults, UseDirectCollectivesInSharedMemoryAndProgramsOverSockets) {
   const ChoiceTable table = ChoiceTable::defaults();
   for (const std::int64_t bytes : {256, 1 << 20}) {
     const Setting far{Kind::all_reduce, 4, 2, "tcp", false};
@@ -312,7 +314,7 @@ TEST(ChoiceText, ReadsBackWhatWasPrinted) {
   EXPECT_EQ(read->settings().at(kFourRanks)[1].times[0].seconds, 1.0 / 3);
 }
 
-TEST(ChoiceText, RefusesWhatIsWrong) {
+TEST(ChoiceText, RejectsMalformedText) {
   const std::string head = "weft-choices 1\n";
   const std::string setting = head + "setting\tall_reduce\t4\t1\tshm\tprivate\n";
   for (const std::string& wrong :
@@ -339,7 +341,7 @@ RC_GTEST_PROP(ChoiceText, NeverCrashes, (std::string noise, std::size_t at)) {
   }
 }
 
-TEST(LoadChoices, TakesWhatTheDatabaseKnowsAndSaysWhatItCouldNotRead) {
+TEST(LoadChoices, LoadsTheDatabaseAndReportsUnreadableEntries) {
   const TemporaryFolder folder;
   const std::string file = folder / "statistics.sqlite";
   auto statistics = cost::Statistics::open(file, cost::Access::write);

@@ -1,4 +1,4 @@
-// What a rank reads of its input before anything is written there, and which copies that saves.
+// Reads of a rank's input that precede any write to it, and the copies they save.
 #include "weft/communication/comm/chunk/chunk_early_reads.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ using collective::Placement;
 using collective::Program;
 using collective::Step;
 
-// A program of one rank and one block; the other ranks do nothing.
+// A program with one rank and one threadblock.
 Program of_steps(collective::Kind kind, std::int32_t chunks, std::vector<Step> steps) {
   Program program;
   program.name = "made up";
@@ -35,13 +35,13 @@ Program of_steps(collective::Kind kind, std::int32_t chunks, std::vector<Step> s
   return program;
 }
 
-TEST(chunk_early_reads, a_ring_of_two) {
+TEST(ChunkEarlyReads, FindsEarlyReadsOfARingOfTwo) {
   const auto program = program_for("all_reduce_ring", 2, 0);
   ASSERT_TRUE(program.ok());
   const Placement placement = any_one((*program)->placement);
   const auto reads = find_early_reads(**program, 0, placement);
   ASSERT_TRUE(reads);
-  // Of what is sent and added, that before the first receipt is the caller's.
+  // Chunks that are sent or added before the first receive come from the caller's input.
   std::size_t number = 0;
   bool received = false;
   for (const Step& step : (*program)->ranks[0].blocks.at(0).steps) {
@@ -55,7 +55,7 @@ TEST(chunk_early_reads, a_ring_of_two) {
   EXPECT_EQ(reads->written, std::vector<bool>({true, true}));
 }
 
-TEST(chunk_early_reads, a_reduce_reads_two_chunks) {
+TEST(ChunkEarlyReads, AReduceReadsTwoChunks) {
   const Step swap{.op = Op::copy, .source = {Buffer::input, 1}, .target = {Buffer::scratch, 0}};
   const Step add{.op = Op::reduce, .source = {Buffer::input, 1}, .target = {Buffer::input, 0}};
   const Step twice{.op = Op::reduce, .source = {Buffer::input, 0}, .target = {Buffer::input, 0}};
@@ -73,7 +73,7 @@ TEST(chunk_early_reads, a_reduce_reads_two_chunks) {
   EXPECT_EQ(doubled->targets, std::vector<bool>({true}));
 }
 
-TEST(chunk_early_reads, not_of_custom_programs) {
+TEST(ChunkEarlyReads, SkipsCustomPrograms) {
   EXPECT_FALSE(find_early_reads(of_steps(Kind::custom, 1, {}), 0, Placement::in_place));
 }
 
@@ -87,7 +87,7 @@ std::int64_t bytes_of(const std::vector<Copy>& copies) {
                          [](std::int64_t sum, const Copy& copy) { return sum + copy.bytes; });
 }
 
-// What is copied by `rank` for a call out of place with `count` elements a block.
+// The bytes that `rank` copies for an out-of-place call with `count` elements per block.
 Copies copies_of(const std::string& algorithm, std::int32_t ranks, std::int32_t rank, std::int64_t count) {
   const auto program = program_for(algorithm, ranks, 0);
   EXPECT_TRUE(program.ok()) << algorithm;
@@ -103,17 +103,17 @@ Copies copies_of(const std::string& algorithm, std::int32_t ranks, std::int32_t 
   return {bytes_of(memory.before()), bytes_of(memory.beside()), bytes_of(memory.after())};
 }
 
-TEST(chunk_early_reads, save_copies) {
+TEST(ChunkEarlyReads, SavesCopies) {
   constexpr std::int64_t kBlock = 24 * sizeof(float);
   EXPECT_EQ(copies_of("all_reduce_ring", 4, 1, 24), Copies{});
   EXPECT_EQ(copies_of("all_reduce_ring", 4, 1, 23), Copies{});  // chunks of two lengths
   EXPECT_EQ(copies_of("all_reduce_all_pairs_one_shot", 4, 3, 24), Copies{});
   EXPECT_EQ(copies_of("reduce_chain", 4, 3, 24), Copies{});
-  // What is a rank's own stays in the output, and nobody waits for that.
+  // A rank's own block stays in the output, and its copy delays no other rank.
   EXPECT_EQ(copies_of("all_gather_ring", 4, 2, 24), (Copies{.beside = kBlock}));
   EXPECT_EQ(copies_of("broadcast_chain", 4, 0, 24), (Copies{.beside = kBlock}));
   EXPECT_EQ(copies_of("broadcast_chain", 4, 1, 24), Copies{});
-  // In memory of our own but for the block that stays, which is summed up in the output.
+  // Runs in our own memory except for the block that stays, which is summed in the output.
   EXPECT_EQ(copies_of("reduce_scatter_ring", 4, 2, 24), Copies{});
 }
 

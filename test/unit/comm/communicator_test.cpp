@@ -1,4 +1,5 @@
-// weft::comm from outside: ranks are threads of this process unless a test says otherwise.
+// The public interface of weft::comm. Ranks are threads of this process unless a test says
+// otherwise.
 
 #include "weft/communication/comm/communicator.h"
 
@@ -50,7 +51,7 @@ INSTANTIATE_TEST_SUITE_P(Transports, CommunicatorOver,
                                          TransportKind::mixed),
                          [](const auto& info) { return std::string(name(info.param)); });
 
-TEST_P(CommunicatorOver, EveryCollective) {
+TEST_P(CommunicatorOver, RunsEveryCollective) {
   for (const std::int32_t ranks : {1, 2, 3, 5}) {
     on_ranks(ranks, plain(GetParam()), [&](Communicator& group) {
       const auto rank = static_cast<std::size_t>(group.rank());
@@ -114,8 +115,9 @@ TEST_P(CommunicatorOver, SendsAndReceivesBetweenTwo) {
   });
 }
 
-// A wait of more than kStuck once had the receive compared with the group's first collective.
-TEST_P(CommunicatorOver, ALateSendIsWaitedForEarlyInTheGroupsLife) {
+// A wait longer than kStuck once caused the receive to be compared with the group's first
+// collective.
+TEST_P(CommunicatorOver, WaitsForALateSendInANewGroup) {
   on_ranks(3, plain(GetParam()), [](Communicator& group) {
     std::vector<float> data(64);
     ASSERT_TRUE(group.all_reduce(data.data(), data.data(), 64, ElementType::f32).ok());
@@ -131,7 +133,7 @@ TEST_P(CommunicatorOver, ALateSendIsWaitedForEarlyInTheGroupsLife) {
   });
 }
 
-TEST_P(CommunicatorOver, CallsThatDoNotMatchAreToldWithBothSides) {
+TEST_P(CommunicatorOver, ReportsBothSidesOfAMismatch) {
   on_ranks(3, plain(GetParam()), [](Communicator& group) {
     std::vector<float> data(64);
     const std::int64_t count = group.rank() == 1 ? 32 : 64;
@@ -145,7 +147,7 @@ TEST_P(CommunicatorOver, CallsThatDoNotMatchAreToldWithBothSides) {
   });
 }
 
-TEST_P(CommunicatorOver, AnotherCollectiveIsAMismatchToo) {
+TEST_P(CommunicatorOver, ReportsDifferentCollectivesAsAMismatch) {
   on_ranks(2, plain(GetParam()), [](Communicator& group) {
     std::vector<float> data(64), more(128);
     const Status status = group.rank() == 0
@@ -157,7 +159,7 @@ TEST_P(CommunicatorOver, AnotherCollectiveIsAMismatchToo) {
   });
 }
 
-TEST_P(CommunicatorOver, SeveralCallsAreUnderWayAtOnce) {
+TEST_P(CommunicatorOver, RunsSeveralCallsConcurrently) {
   on_ranks(3, plain(GetParam()), [](Communicator& group) {
     constexpr std::size_t kCalls = 12;
     std::vector<std::vector<float>> data;
@@ -180,7 +182,7 @@ TEST_P(CommunicatorOver, SeveralCallsAreUnderWayAtOnce) {
   });
 }
 
-TEST(Communicator, AnUrgentCallOvertakesOneThatIsUnderWay) {
+TEST(Communicator, AHighPriorityCallOvertakesOneInFlight) {
   Options options = plain(TransportKind::inproc);
   options.background = false;
   on_ranks(2, options, [](Communicator& group) {
@@ -204,7 +206,7 @@ TEST(Communicator, AnUrgentCallOvertakesOneThatIsUnderWay) {
   });
 }
 
-TEST(Communicator, WorkGoesOnWhileNobodyWaits) {
+TEST(Communicator, CallsProgressInTheBackground) {
   on_ranks(2, plain(TransportKind::inproc), [](Communicator& group) {
     std::vector<float> data = values(group.rank(), 1 << 20);
     const auto work = group.start(
@@ -216,7 +218,7 @@ TEST(Communicator, WorkGoesOnWhileNobodyWaits) {
   });
 }
 
-TEST(Communicator, AllocatedMemoryWorksLikeAnyOther) {
+TEST(Communicator, ReducesInAllocatedMemory) {
   on_ranks(3, plain(TransportKind::shm), [](Communicator& group) {
     constexpr std::size_t kCount = 300'001;
     const auto memory = group.allocate(kCount * sizeof(float));
@@ -231,7 +233,7 @@ TEST(Communicator, AllocatedMemoryWorksLikeAnyOther) {
     const auto again = group.allocate(kCount * sizeof(float));
     ASSERT_TRUE(again.ok());
     EXPECT_EQ(*again, *memory);
-    EXPECT_EQ(static_cast<float*>(*again)[0], 0);  // pages went back to the machine
+    EXPECT_EQ(static_cast<float*>(*again)[0], 0);  // the pages were returned to the operating system
   });
 }
 
@@ -253,14 +255,14 @@ TEST(Communicator, SplitsByColourAndKey) {
   });
 }
 
-TEST_P(CommunicatorOver, AProgramIsInstalledWithoutStopping) {
+TEST_P(CommunicatorOver, InstallsAProgramDuringCalls) {
   std::mutex mutex;
-  std::vector<std::string> told;
+  std::vector<std::string> explained;
   Options options = plain(GetParam());
   options.explain = true;
   options.on_explain = [&](std::string_view text) {
     const std::lock_guard lock(mutex);
-    told.emplace_back(text);
+    explained.emplace_back(text);
   };
   on_ranks(3, options, [](Communicator& group) {
     std::thread proposer;
@@ -286,11 +288,11 @@ TEST_P(CommunicatorOver, AProgramIsInstalledWithoutStopping) {
     }
   });
   std::size_t installed = 0;
-  for (const std::string& text : told) installed += text.find("installed at call") != std::string::npos;
+  for (const std::string& text : explained) installed += text.find("installed at call") != std::string::npos;
   EXPECT_EQ(installed, 3u);
 }
 
-TEST(Communicator, ACallThatNobodyBeganCanBeTakenBack) {
+TEST(Communicator, CancelsAQueuedCall) {
   Options options = plain(TransportKind::inproc);
   options.background = false;
   on_ranks(2, options, [](Communicator& group) {
@@ -302,14 +304,14 @@ TEST(Communicator, ACallThatNobodyBeganCanBeTakenBack) {
       ASSERT_TRUE(work.ok());
       works.push_back(*work);
     }
-    // More than can be under way: the last one is still in the queue of either rank.
-    bool taken_back = false;
-    if (group.rank() == 0) taken_back = works[5].cancel();
+    // More calls than can be in flight: the last one is still queued on both ranks.
+    bool cancelled = false;
+    if (group.rank() == 0) cancelled = works[5].cancel();
     for (std::size_t i = 0; i < 5; ++i) EXPECT_TRUE(works[i].wait().ok());
     const Status last = works[5].wait();
     if (group.rank() == 0) {
-      EXPECT_TRUE(taken_back);  // neither rank can have finished a call before it
-      EXPECT_EQ(taken_back, !last.ok());
+      EXPECT_TRUE(cancelled);  // neither rank can have finished a call before it
+      EXPECT_EQ(cancelled, !last.ok());
     }
     if (!last.ok()) {
       EXPECT_NE(last.error().message.find("cancelled by rank 0"), std::string::npos);
@@ -319,17 +321,17 @@ TEST(Communicator, ACallThatNobodyBeganCanBeTakenBack) {
   });
 }
 
-TEST(Communicator, WhoLeavesIsNamed) {
+TEST(Communicator, NamesARankThatLeft) {
   on_ranks(3, plain(TransportKind::inproc), [](Communicator& group) {
-    if (group.rank() == 2) return;  // its job ends with it
+    if (group.rank() == 2) return;  // its job ends here
     const Status status = group.barrier();
     ASSERT_FALSE(status.ok());
     EXPECT_NE(status.error().message.find("rank 2"), std::string::npos) << status.error().message;
   });
 }
 
-// Rank 0 has given what it had to: that it left is no reason not to wait for rank 2.
-TEST(Communicator, WhoLeavesDoesNotFailThoseWhoWaitForAnother) {
+// Rank 0 has sent its block: its departure does not stop the wait for rank 2.
+TEST(Communicator, ADepartedRankDoesNotFailOtherWaits) {
   on_ranks(3, plain(TransportKind::inproc), [](Communicator& group) {
     const std::int32_t mine = group.rank() + 1;
     std::array<std::int32_t, 3> all{};
@@ -340,13 +342,13 @@ TEST(Communicator, WhoLeavesDoesNotFailThoseWhoWaitForAnother) {
   });
 }
 
-TEST(Communicator, WrongArgumentsAreRefused) {
+TEST(Communicator, RejectsWrongArguments) {
   on_ranks(2, plain(TransportKind::inproc), [](Communicator& group) {
     float data = 0;
     EXPECT_FALSE(group.all_reduce(nullptr, &data, 1, ElementType::f32).ok());
     EXPECT_FALSE(group.all_reduce(&data, &data, -1, ElementType::f32).ok());
     EXPECT_FALSE(group.broadcast(&data, &data, 1, ElementType::f32, 2).ok());
-    // A call that was refused has no number: the group is as it was.
+    // A rejected call gets no number, so the group is unchanged.
     EXPECT_TRUE(group.barrier().ok());
   });
 }

@@ -1,4 +1,4 @@
-// No entry of a mailbox lies on one that somebody may still read.
+// No mailbox entry overlaps one that a rank may still read.
 #include "weft/communication/comm/direct/direct_mailbox_ring.h"
 
 #include <vector>
@@ -10,7 +10,7 @@
 namespace weft::comm {
 namespace {
 
-TEST(MailboxRing, EntriesThatMayBeReadNeverOverlapAndBeginAtPages) {
+TEST(MailboxRing, ReadableEntriesNeverOverlapAndArePageAligned) {
   constexpr std::size_t kRing = 64 << 10, kLongest = 16 << 10;
   struct Entry {
     std::size_t begin, end;
@@ -22,7 +22,7 @@ TEST(MailboxRing, EntriesThatMayBeReadNeverOverlapAndBeginAtPages) {
     const auto bytes = static_cast<std::size_t>(random.below(random.below(4) == 0 ? kLongest + 1 : 600));
     const MailboxRing::Room room = ring.room(call, bytes);
     ASSERT_LE(room.finished, call);
-    ASSERT_GE(room.finished + kPlaces, call + 1);  // a header is not used again before, either
+    ASSERT_GE(room.finished + kPlaces, call + 1);  // nor is a header reused before then
     const std::size_t begin = ring.offset_of(room);
     const bool is_inline = bytes <= kInlineBytes;
     entries.push_back(is_inline ? Entry{0, 0} : Entry{begin, begin + bytes});
@@ -37,7 +37,7 @@ TEST(MailboxRing, EntriesThatMayBeReadNeverOverlapAndBeginAtPages) {
   }
 }
 
-TEST(MailboxRing, ShortEntriesLeaveRoomForAsManyCallsAsThereAreHeaders) {
+TEST(MailboxRing, ShortEntriesAllowOneCallPerHeader) {
   MailboxRing ring(kPlaces * kPage);
   for (std::uint64_t call = 0; call < 3 * kPlaces; ++call) {
     const MailboxRing::Room room = ring.room(call, 256);

@@ -1,5 +1,5 @@
-// Direct collectives against a plain reference: the same sources combined in the order of ranks must give the
-// same bits, whatever the way, the timing, or where the buffers are.
+// Direct collectives against a plain reference that combines the same sources in rank order. The
+// results must be bitwise equal for any algorithm, timing and buffer placement.
 #include "weft/communication/comm/direct/direct.h"
 #include "weft/communication/comm/direct/direct_layout.h"
 
@@ -24,10 +24,10 @@ namespace weft::comm {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::seconds kDeadline{60};  // reached only by what hangs
-const int kCalls = thorough_or(80, 32);        // drawn at random for each number of ranks and kind of memory
+constexpr std::chrono::seconds kDeadline{60};  // reached only if a test hangs
+const int kCalls = thorough_or(80, 32);        // random calls per number of ranks and kind of memory
 
-// Small, so that few bytes make many pieces and use every slot and place again.
+// Small, so that few bytes make many fragments and reuse every slot.
 DirectTuning small_tuning() {
   return {.mailbox_bytes = 256,
           .piece_bytes = 1024,
@@ -41,7 +41,7 @@ enum class Memory : std::uint8_t { own, allocated, mixed, one_process };
 
 constexpr std::size_t kHeapBytes = 1 << 20;
 
-// Ranks as threads or as processes that share a segment.
+// Ranks as threads, or as processes that share a segment.
 struct World {
   World(std::int32_t all, Memory kind, const DirectTuning& how = small_tuning())
       : ranks(all), memory(kind), tuning(how) {
@@ -69,12 +69,12 @@ struct World {
       threads.emplace_back([&, rank] {
         const auto group = attach(rank);
         body(rank, *group);
-        // Nobody waits for a rank that gave up.
+        // No rank waits for a rank that gave up.
         if (::testing::Test::HasFailure()) group->poison(rank, 99);
       });
     for (auto& thread : threads) thread.join();
   }
-  // A process that finds something wrong has failed test assertions; its exit code says so.
+  // A process that finds an error has failed test assertions; its exit code reports it.
   void run_processes(const Body& body) const {
     std::vector<pid_t> children;
     for (std::int32_t rank = 0; rank < ranks; ++rank) {
@@ -100,7 +100,7 @@ struct World {
   std::vector<transport::Segment> heaps;
 };
 
-// Element `index` of what `rank` gives to call `number`: small whole numbers, different everywhere.
+// Element `index` of `rank`'s input to call `number`: small integers that differ everywhere.
 void put_element(ElementType type, std::byte* at, std::int64_t number, std::int32_t rank,
                  std::int64_t index) {
   const int value = static_cast<int>((number * 7 + rank * 5 + index * 3) % 7) + 1;
@@ -156,7 +156,7 @@ Bytes combined(const Call& call, const std::vector<Bytes>& inputs, std::size_t f
   return result;
 }
 
-// What `rank` must have in the end; the definition of collective.h, word for word.
+// The result that `rank` must get: the definition in collective.h, word for word.
 Bytes expected_of(const Call& call, std::int32_t ranks, std::int32_t rank, std::int64_t number) {
   if (!has_output(call, rank)) return {};
   std::vector<Bytes> inputs;
@@ -198,7 +198,7 @@ Bytes expected_of(const Call& call, std::int32_t ranks, std::int32_t rank, std::
 
 // One rank's buffers of one call.
 struct Buffers {
-  // `room`: where to be allocated; null: the rank's own memory.
+  // `room`: where to allocate them; null: the rank's own memory.
   Buffers(Call& call, std::int32_t ranks, std::int32_t rank, std::int64_t number, bool in_place,
           std::byte* room)
       : expected(expected_of(call, ranks, rank, number)) {
@@ -342,7 +342,7 @@ TEST(Direct, GivesTheReferencesBitsAmongProcesses) {
   }
 }
 
-// Where the kernel permits it; else the same through slots.
+// If the kernel permits it; else through slots.
 TEST(Direct, GivesTheReferencesBitsWhereMemoryIsReadThroughTheKernel) {
   DirectTuning tuning = small_tuning();
   tuning.single_copy_bytes = 1;
@@ -368,9 +368,9 @@ TEST(Direct, GivesTheReferencesBitsWithNonTemporalStores) {
     }
 }
 
-// Long enough for every way to be tried. Ranks differ in where their buffers are, so that some are read in
-// place, and some read where others do not; results stay the same.
-TEST(Direct, LongTrialsAmongMixedBuffersChangeNothingOfTheResult) {
+// Long enough for every algorithm to be tried. Ranks place their buffers differently, so that some
+// are read in place while others are not. Results must not change.
+TEST(Direct, LongTrialsWithMixedBuffersDoNotChangeResults) {
   const World world(3, Memory::own, DirectTuning{});
   std::vector<transport::Segment> heaps;
   for (int rank = 0; rank < 3; ++rank)
@@ -395,8 +395,9 @@ TEST(Direct, LongTrialsAmongMixedBuffersChangeNothingOfTheResult) {
   });
 }
 
-// Blocks that are long enough for the choice to be made by measuring; which way it goes is the machine's.
-TEST(Direct, MovesOfLongBlocksGiveTheSameByEitherWay) {
+// Blocks long enough for the algorithm to be chosen by measurement. The choice depends on the
+// machine.
+TEST(Direct, LongBlocksGiveEqualResultsByEitherAlgorithm) {
   for (const std::int64_t single_copy_bytes : {std::int64_t{0}, std::int64_t{-1}}) {
     DirectTuning tuning;
     tuning.single_copy_bytes = single_copy_bytes;
@@ -420,8 +421,8 @@ TEST(Direct, MovesOfLongBlocksGiveTheSameByEitherWay) {
   }
 }
 
-// A reduce_scatter fetches what it reduces; an all_reduce goes through slots.
-TEST(Direct, AReduceScatterReadsThroughTheKernel) {
+// A reduce_scatter reads its operands through the kernel; an all_reduce uses slots.
+TEST(Direct, ReduceScatterReadsThroughTheKernel) {
   transport::PeerMemory memory;
   memory.meet(memory.introduction());
   if (!memory.reaches(0)) GTEST_SKIP() << "this kernel lets no process read another's memory";
@@ -449,9 +450,9 @@ TEST(Direct, AReduceScatterReadsThroughTheKernel) {
   }
 }
 
-// Both ways of copying are tried on real calls, and the quicker one is kept and watched; all ranks do the same
-// and the result stays.
-TEST(Direct, TrialsChangeNothingOfTheResult) {
+// Both copy methods are tried on real calls; the faster one is kept and monitored. All ranks choose
+// the same, and results do not change.
+TEST(Direct, TrialsDoNotChangeResults) {
   const World world(3, Memory::own, DirectTuning{});
   world.run_processes([&](std::int32_t rank, DirectGroup& group) {
     std::minstd_rand pace(static_cast<unsigned>(rank));
@@ -464,8 +465,9 @@ TEST(Direct, TrialsChangeNothingOfTheResult) {
   });
 }
 
-// Ranks that only take find out what they can read, too: else a broadcast never would be read.
-TEST(Direct, ABroadcastIsReadThroughTheKernel) {
+// Ranks that only receive also find out what they can read; otherwise a broadcast would never be
+// read through the kernel.
+TEST(Direct, BroadcastReadsThroughTheKernel) {
   transport::PeerMemory memory;
   memory.meet(memory.introduction());
   if (!memory.reaches(0)) GTEST_SKIP() << "this kernel lets no process read another's memory";
@@ -488,7 +490,8 @@ TEST(Direct, ABroadcastIsReadThroughTheKernel) {
   });
 }
 
-// A rank that dies while others read its memory is named by the first read that the kernel refuses.
+// A rank that is killed while others read its memory is named after the first read that the kernel
+// rejects.
 TEST(Direct, NamesTheRankWhoseMemoryIsGone) {
   const World world(2, Memory::own);
   const Bytes mine(100'000, std::byte{1});
@@ -506,7 +509,7 @@ TEST(Direct, NamesTheRankWhoseMemoryIsGone) {
     for (std::uint64_t number = 0; number < 4; ++number)
       if (!run(*group, call, number, pace, DirectWay::single_copy).ok()) _exit(1);
     Operation* const last = group->start(call, 4, DirectWish(DirectWay::single_copy));
-    last->step();  // announces where its memory is
+    last->step();  // announces the address of its memory
     kill(getpid(), SIGKILL);
   }
   const auto group = world.attach(0);
@@ -525,7 +528,7 @@ TEST(Direct, NamesTheRankWhoseMemoryIsGone) {
   group->finish(last);
 }
 
-// As it comes: mailbox entries of 4 KiB, pieces of many sizes.
+// The default tuning: mailbox entries of 4 KiB, fragments of many sizes.
 TEST(Direct, WorksWithItsOwnTuning) {
   for (const Memory memory : {Memory::own, Memory::allocated}) {
     const World world(3, memory, DirectTuning{});
@@ -546,7 +549,7 @@ TEST(Direct, WorksWithItsOwnTuning) {
   }
 }
 
-// Several under way at every priority, stepped in any order.
+// Several calls in flight at every priority, stepped in any order.
 TEST(Direct, KeepsCallsUnderWayApart) {
   constexpr int kRounds = 12;
   const World world(3, Memory::own);
@@ -573,14 +576,14 @@ TEST(Direct, KeepsCallsUnderWayApart) {
             ++number;
             continue;
           }
-          // One each way is under way at most; both of its ends see the same.
+          // At most one send per direction is in flight; both of its ends see the same.
           if (!group.can_start(call)) {
             ++number;
             continue;
           }
         } else if (!group.can_start(call)) {
           ++number;
-          break;  // as many have been started everywhere: none was finished in this round
+          break;  // all ranks have started the same number: none was finished in this round
         }
         flight.operation =
             group.start(flight.drawn.call, static_cast<std::uint64_t>(number++), flight.drawn.way);
@@ -605,8 +608,8 @@ TEST(Direct, KeepsCallsUnderWayApart) {
   });
 }
 
-// What other processes write into shared memory is a call, whatever it is.
-TEST(Direct, UnpacksNoCallOutsideItsEnums) {
+// Any bytes that other processes write to shared memory unpack to a valid call.
+TEST(Direct, UnpacksOnlyValidEnumValues) {
   std::mt19937_64 random(3);
   for (int i = 0; i < 2000; ++i) {
     const Call call = unpack_call(random(), random());
@@ -623,7 +626,7 @@ TEST(Direct, RunsAheadOfSlowReaders) {
   const auto root = world.attach(0), reader = world.attach(1);
   std::minstd_rand pace(1);
   std::int32_t value = 0;
-  // As many as the mailbox has places: the reader has not even called yet.
+  // As many as the mailbox has slots, before the reader's first call.
   for (value = 0; value < 32; ++value) {
     const Call call{
         .kind = Kind::broadcast, .input = &value, .output = &value, .count = 1, .type = ElementType::i32};
@@ -643,8 +646,9 @@ TEST(Direct, RunsAheadOfSlowReaders) {
   }
 }
 
-// What each rank is told when ranks 0 and 1 call `first` and `second` after `before` calls that agree.
-std::vector<std::string> told(const Call& first, const Call& second, int before, std::int32_t ranks = 3) {
+// The message on each rank when ranks 0 and 1 call `first` and `second` after `before` matching
+// calls.
+std::vector<std::string> errors(const Call& first, const Call& second, int before, std::int32_t ranks = 3) {
   const World world(ranks, Memory::own);
   std::vector<std::string> messages(static_cast<std::size_t>(ranks));
   world.run_threads([&](std::int32_t rank, DirectGroup& group) {
@@ -657,14 +661,14 @@ std::vector<std::string> told(const Call& first, const Call& second, int before,
     call.input = memory.data();
     call.output = memory.data() + memory.size() / 2;
     Status status = run(group, call, number++, pace);
-    // A call that need not look at the others is found out at the next that does.
+    // A mismatch in a call that need not wait for others is detected by the next call that does.
     if (status.ok()) status = run(group, Call{.kind = Kind::barrier}, number, pace);
     messages[static_cast<std::size_t>(rank)] = status.ok() ? "" : status.error().message;
   });
   return messages;
 }
 
-TEST(Direct, TellsEveryRankWhatBothCalled) {
+TEST(Direct, ReportsBothCallsToEveryRank) {
   const Call sum{.kind = Kind::all_reduce, .count = 1024};
   const Call fewer{.kind = Kind::all_reduce, .count = 8};
   const Call larger_type{.kind = Kind::all_reduce, .count = 1024, .type = ElementType::f64};
@@ -672,7 +676,7 @@ TEST(Direct, TellsEveryRankWhatBothCalled) {
   const Call from_one{.kind = Kind::broadcast, .count = 8, .root = 1};
   struct Case {
     Call first, second;
-    std::string shown, also_shown;
+    std::string expected, also_expected;
   };
   for (const Case& each :
        {Case{sum, fewer, "all_reduce sum f32 x 1024", "rank 1 called all_reduce sum f32 x 8"},
@@ -681,14 +685,14 @@ TEST(Direct, TellsEveryRankWhatBothCalled) {
         Case{spread, sum, "broadcast f32 x 8 from rank 0", "rank 1 called all_reduce"},
         Case{spread, from_one, "broadcast f32 x 8 from rank 0",
              "rank 1 called broadcast f32 x 8 from rank 1"}})
-    for (const std::string& message : told(each.first, each.second, 17)) {
-      EXPECT_NE(message.find(each.shown), std::string::npos) << message;
-      EXPECT_NE(message.find(each.also_shown), std::string::npos) << message;
+    for (const std::string& message : errors(each.first, each.second, 17)) {
+      EXPECT_NE(message.find(each.expected), std::string::npos) << message;
+      EXPECT_NE(message.find(each.also_expected), std::string::npos) << message;
       EXPECT_NE(message.find("(call 17)"), std::string::npos) << message;
     }
 }
 
-TEST(Direct, TellsTheReceiverOfAnotherCount) {
+TEST(Direct, ReportsAMismatchedCountToTheReceiver) {
   const World world(2, Memory::own);
   const auto sender = world.attach(0), receiver = world.attach(1);
   std::minstd_rand pace(1);
@@ -709,10 +713,10 @@ TEST(Direct, FailsEveryOperationWhenPoisoned) {
   world.run_threads([&](std::int32_t rank, DirectGroup& group) {
     std::minstd_rand pace(static_cast<unsigned>(rank));
     ASSERT_TRUE(run(group, Call{.kind = Kind::barrier}, 0, pace).ok());
-    if (rank == 2) {  // never comes again; somebody notices
+    if (rank == 2) {  // never calls again; another rank notices
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
       group.poison(2, kPoisonedByDeath);
-      group.poison(1, kPoisonedByDeath);  // the first cause stays
+      group.poison(1, kPoisonedByDeath);  // the first cause is kept
       return;
     }
     const Status status = run(group, Call{.kind = Kind::barrier}, 1, pace);
@@ -735,7 +739,7 @@ TEST(Direct, WaitEndsWhenWoken) {
   waker.join();
 }
 
-TEST(Direct, FindsAddressesOfItsHeapAlone) {
+TEST(Direct, FindsOnlyAddressesInItsHeap) {
   const World world(2, Memory::own);
   const auto group = world.attach(1);
   const std::byte* const begin = world.heaps[1].data();

@@ -1,5 +1,5 @@
-// Ranks find out on real calls whether private buffers are quicker read through the kernel, and find out again
-// when that has changed.
+// Ranks measure on real calls whether reading private buffers through the kernel is faster, and
+// measure again when times change.
 #include "weft/communication/comm/direct/direct_trial.h"
 
 #include <array>
@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint32_t kTurn = 5;
 constexpr int kTrialCalls = DirectTrial::kWarmUps + 2 * DirectTrial::kTurns * kTurn;
 
-// Makes so many calls, of which each takes as long as `seconds` says; answers how often the kernel was used.
+// Makes `calls` calls that take as long as `seconds` says, and returns how many used the kernel.
 int make_calls(DirectTrial& trial, SharedWord& answers, int calls,
                const std::function<double(bool kernel)>& seconds) {
   int through_kernel = 0;
@@ -29,7 +29,7 @@ std::function<double(bool)> taking(double slots, double kernel) {
   return [=](bool through_kernel) { return through_kernel ? kernel : slots; };
 }
 
-TEST(DirectTrial, KeepsTheQuicker) {
+TEST(DirectTrial, KeepsTheFaster) {
   for (const bool kernel_is_quicker : {false, true}) {
     DirectTrial trial;
     SharedWord answers = 0;
@@ -39,15 +39,15 @@ TEST(DirectTrial, KeepsTheQuicker) {
   }
 }
 
-TEST(DirectTrial, ALittleIsNoReasonToReadThroughTheKernel) {
+TEST(DirectTrial, IgnoresSmallGains) {
   DirectTrial trial;
   SharedWord answers = 0;
   make_calls(trial, answers, kTrialCalls, taking(1.02, 1));
   EXPECT_EQ(make_calls(trial, answers, 100, taking(1.02, 1)), 0);
 }
 
-// The quickest pair of calls counts, so that what disturbs some of them does not.
-TEST(DirectTrial, ADisturbedCallDoesNotCount) {
+// The fastest pair of calls counts, so that disturbances of other calls do not matter.
+TEST(DirectTrial, IgnoresDisturbedCalls) {
   DirectTrial trial;
   SharedWord answers = 0;
   int timed = 0;
@@ -58,8 +58,8 @@ TEST(DirectTrial, ADisturbedCallDoesNotCount) {
   EXPECT_EQ(make_calls(trial, answers, 100, taking(2, 1)), 100);
 }
 
-// A rank that runs ahead in one call pays for it in the next: such a pair counts as its mean.
-TEST(DirectTrial, WhatIsQuickAtTheNextOnesCostIsNot) {
+// A rank that runs ahead in one call pays for it in the next, so such a pair counts as its mean.
+TEST(DirectTrial, AveragesPairsOfCalls) {
   DirectTrial trial;
   SharedWord answers = 0;
   int timed = 0;
@@ -68,19 +68,19 @@ TEST(DirectTrial, WhatIsQuickAtTheNextOnesCostIsNot) {
   EXPECT_EQ(make_calls(trial, answers, 100, seconds), 0);
 }
 
-TEST(DirectTrial, TriesAgainWhenTheTimeHasDoubledAndOnlyThen) {
+TEST(DirectTrial, RetriesOnlyWhenTheTimeHasDoubled) {
   DirectTrial trial;
   SharedWord answers = 0;
   make_calls(trial, answers, kTrialCalls, taking(2, 1));
   make_calls(trial, answers, 1000, taking(2, 1));
-  EXPECT_EQ(make_calls(trial, answers, 1000, taking(2, 1.9)), 1000);  // slower, but not by so much
-  // Now slots are quicker: after a window and a trial they are used.
+  EXPECT_EQ(make_calls(trial, answers, 1000, taking(2, 1.9)), 1000);  // slower, but less than twice as slow
+  // Now slots are faster: they are used after one window and one trial.
   make_calls(trial, answers, 2 * DirectTrial::kWindow + kTrialCalls, taking(2, 8));
   EXPECT_EQ(make_calls(trial, answers, 1000, taking(2, 8)), 0);
 }
 
-// Where everything is slower the same is kept, and not tried over and over.
-TEST(DirectTrial, ABusyMachineIsTriedOnce) {
+// If both methods become slower, the current one is kept and not tried over and over.
+TEST(DirectTrial, RetriesOnceOnABusyMachine) {
   DirectTrial trial;
   SharedWord answers = 0;
   make_calls(trial, answers, kTrialCalls + 200, taking(2, 1));
@@ -88,8 +88,8 @@ TEST(DirectTrial, ABusyMachineIsTriedOnce) {
   EXPECT_EQ(slots, DirectTrial::kTurns * kTurn);
 }
 
-// Calls that something else disturbed are not noted: a trial that has no times is made again later.
-TEST(DirectTrial, WithoutTimesNothingIsDecided) {
+// Disturbed calls are not recorded: a trial without times is repeated later.
+TEST(DirectTrial, DecidesNothingWithoutTimes) {
   DirectTrial trial;
   SharedWord answers = 0;
   int timed = 0;
@@ -100,13 +100,13 @@ TEST(DirectTrial, WithoutTimesNothingIsDecided) {
   EXPECT_EQ(make_calls(trial, answers, 100, taking(2, 1)), 100);
 }
 
-// Ranks see different times, and disagree about what is quicker; they do the same all the same.
-TEST(DirectTrial, AllRanksDoWhatTheFirstSays) {
+// Ranks measure different times and disagree about which is faster, but all make the same choice.
+TEST(DirectTrial, AllRanksFollowTheFirst) {
   std::array<DirectTrial, 3> ranks;
   SharedWord answers = 0;
   for (int call = 0; call < 2000; ++call) {
     std::array<DirectTrial::Plan, 3> plans;
-    // Another rank is the first each time.
+    // A different rank is first each time.
     for (std::size_t k = 0; k < 3; ++k) {
       const std::size_t rank = (k + static_cast<std::size_t>(call)) % 3;
       plans[rank] = ranks[rank].next(kTurn, answers);
@@ -119,7 +119,7 @@ TEST(DirectTrial, AllRanksDoWhatTheFirstSays) {
   }
 }
 
-TEST(DirectTrial, TheFirstToAskAnswersForAll) {
+TEST(DirectTrial, TheFirstCallerDecides) {
   SharedWord word = 0;
   EXPECT_EQ(first_says(word, 1, 5), 5u);
   EXPECT_EQ(first_says(word, 1, 7), 5u);

@@ -1,4 +1,4 @@
-// The last calls of a rank: what is written down, kept and told.
+// The last calls of a rank: what is recorded, kept and printed.
 
 #include "weft/communication/comm/flight_recorder.h"
 
@@ -33,8 +33,8 @@ TEST(FlightRecorder, KeepsTheLatestOldestFirst) {
   }
 }
 
-// Words that are in their place already are not written again; the flight is another all the same.
-TEST(FlightRecorder, AFlightLikeTheOneInItsPlaceIsReadToo) {
+// Unchanged words are not written again, but the flight still counts as a new one.
+TEST(FlightRecorder, ReadsAFlightEqualToTheOneItReplaces) {
   FlightRecorder recorder;
   for (int round = 0; round < 3; ++round)
     for (std::size_t i = 0; i < FlightRecorder::kFlights; ++i) recorder.record(flight_of(5));
@@ -48,7 +48,7 @@ TEST(FlightRecorder, AFlightLikeTheOneInItsPlaceIsReadToo) {
   EXPECT_STREQ(last.algorithm.data(), "direct two-shot");
 }
 
-TEST(FlightRecorder, TellsHowFarACallIs) {
+TEST(FlightRecorder, ReportsProgress) {
   FlightRecorder recorder;
   Flight queued = flight_of(0, "");
   queued.stage = Stage::queued;
@@ -70,7 +70,7 @@ TEST(FlightRecorder, TellsHowFarACallIs) {
   EXPECT_EQ(recorder.read().back().stage, Stage::done);
 }
 
-TEST(FlightRecorder, WhatWasOverwrittenIsNotUpdated) {
+TEST(FlightRecorder, DoesNotUpdateOverwrittenFlights) {
   FlightRecorder recorder;
   const std::uint64_t old = recorder.record(flight_of(0));
   for (std::uint64_t call = 1; call <= FlightRecorder::kFlights; ++call) recorder.record(flight_of(call));
@@ -78,7 +78,7 @@ TEST(FlightRecorder, WhatWasOverwrittenIsNotUpdated) {
   for (const Flight& flight : recorder.read()) EXPECT_EQ(flight.stage, Stage::running);
 }
 
-TEST(FlightRecorder, LongNamesAreCut) {
+TEST(FlightRecorder, TruncatesLongNames) {
   const std::string name(100, 'a');
   Flight flight;
   set_algorithm(flight, name);

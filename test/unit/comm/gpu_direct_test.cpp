@@ -1,4 +1,4 @@
-// What collectives among ranks on one GPU read and write, tried on the host's memory.
+// What collectives among ranks on one GPU read and write, tested in host memory.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -15,7 +15,7 @@ namespace {
 
 using Numbers = std::vector<float>;
 
-// As the kernels do: piece by piece, and, where it says so, through memory between.
+// As the kernels do: element by element, through an intermediate buffer where the plan has one.
 void apply(const DirectPlan& plan) {
   std::vector<Numbers> between;
   const auto sum = [](const DirectPiece& piece) {
@@ -60,7 +60,7 @@ std::vector<Call> calls_of(Kind kind, std::vector<Numbers>& inputs, std::vector<
   return calls;
 }
 
-TEST(GpuDirect, SumsGoToEveryoneOutOfPlaceAndInPlace) {
+TEST(GpuDirect, AllReducesOutOfPlaceAndInPlace) {
   std::vector<Numbers> inputs = {filled(5, 0), filled(5, 10), filled(5, 100)}, outputs(3, Numbers(5));
   const auto plan = direct_plan(calls_of(Kind::all_reduce, inputs, outputs, 5));
   ASSERT_TRUE(plan);
@@ -69,14 +69,14 @@ TEST(GpuDirect, SumsGoToEveryoneOutOfPlaceAndInPlace) {
   const Numbers expected = {110, 113, 116, 119, 122};
   for (const Numbers& output : outputs) EXPECT_EQ(output, expected);
 
-  // Each element is read by who writes it: nothing has to go through other memory.
+  // Each element is read by the rank that writes it, so no intermediate buffer is needed.
   const auto in_place = direct_plan(calls_of(Kind::all_reduce, inputs, inputs, 5));
   EXPECT_FALSE(in_place->through);
   apply(*in_place);
   for (const Numbers& input : inputs) EXPECT_EQ(input, expected);
 }
 
-TEST(GpuDirect, BlocksOfDifferentLengthsAreScatteredAndGathered) {
+TEST(GpuDirect, ScattersAndGathersBlocksOfDifferentLengths) {
   const std::array<std::int64_t, 3> counts = {2, 0, 3};
   std::vector<Numbers> inputs = {filled(5, 0), filled(5, 10), filled(5, 100)};
   std::vector<Numbers> outputs = {Numbers(2), Numbers(1), Numbers(3)};
@@ -94,7 +94,7 @@ TEST(GpuDirect, BlocksOfDifferentLengthsAreScatteredAndGathered) {
   for (const Numbers& one : whole) EXPECT_EQ(one, (Numbers{110, 113, 116, 119, 122}));
 }
 
-TEST(GpuDirect, AnAllGatherInPlaceReadsItsOwnBlock) {
+TEST(GpuDirect, InPlaceAllGatherReadsItsOwnBlock) {
   std::vector<Numbers> memory = {{1, 2, 0, 0}, {0, 0, 3, 4}};
   std::vector<Call> calls = calls_of(Kind::all_gather, memory, memory, 2);
   calls[1].input = memory[1].data() + 2;
@@ -105,7 +105,7 @@ TEST(GpuDirect, AnAllGatherInPlaceReadsItsOwnBlock) {
   EXPECT_EQ(memory[1], (Numbers{1, 2, 3, 4}));
 }
 
-TEST(GpuDirect, AnAllToAllInPlaceGoesThroughOtherMemory) {
+TEST(GpuDirect, InPlaceAllToAllUsesAnIntermediateBuffer) {
   std::vector<Numbers> inputs = {{1, 2, 3, 4}, {5, 6, 7, 8}}, outputs(2, Numbers(4));
   const auto apart = direct_plan(calls_of(Kind::all_to_all, inputs, outputs, 2));
   EXPECT_FALSE(apart->through);
@@ -119,8 +119,8 @@ TEST(GpuDirect, AnAllToAllInPlaceGoesThroughOtherMemory) {
   }
 }
 
-TEST(GpuDirect, ARingsStepIsAnAllToAllOfWhichMostIsEmpty) {
-  // Everyone gives 3 numbers to the next.
+TEST(GpuDirect, AStepOfARingIsASparseAllToAll) {
+  // Each rank sends 3 numbers to the next.
   const std::array<std::int64_t, 9> counts = {0, 3, 0, 0, 0, 3, 3, 0, 0};
   std::vector<Numbers> inputs = {filled(3, 0), filled(3, 10), filled(3, 20)}, outputs(3, Numbers(3));
   std::vector<Call> calls = calls_of(Kind::all_to_all, inputs, outputs, 3);
@@ -133,7 +133,7 @@ TEST(GpuDirect, ARingsStepIsAnAllToAllOfWhichMostIsEmpty) {
   EXPECT_EQ(outputs[2], inputs[1]);
 }
 
-TEST(GpuDirect, RootsGiveAndTake) {
+TEST(GpuDirect, BroadcastsAndReduces) {
   std::vector<Numbers> inputs = {filled(2, 0), filled(2, 10)}, outputs(2, Numbers(2));
   std::vector<Call> calls = calls_of(Kind::broadcast, inputs, outputs, 2);
   for (Call& call : calls) call.root = 1;
@@ -147,14 +147,14 @@ TEST(GpuDirect, RootsGiveAndTake) {
   EXPECT_EQ(outputs[1], (Numbers{0, 0}));
 }
 
-TEST(GpuDirect, WhatIsNoCollectiveOfRanksIsNoPlan) {
+TEST(GpuDirect, HasNoPlanForBarriersAndCustomCollectives) {
   std::vector<Numbers> memory = {{1}, {2}};
   EXPECT_FALSE(direct_plan(calls_of(Kind::barrier, memory, memory, 0)));
   EXPECT_FALSE(direct_plan(calls_of(Kind::custom, memory, memory, 1)));
 }
 
-// The tables are read by a kernel that has its own words for them.
-TEST(GpuDirect, TablesLieAsTheKernelHasThem) {
+// The kernel declares the tables itself.
+TEST(GpuDirect, TablesHaveTheLayoutOfTheKernel) {
   EXPECT_EQ(sizeof(ChunkStep), 32u);
   EXPECT_EQ(sizeof(ChunkPlaces), 32u);
   EXPECT_EQ(sizeof(ChunkBlock), 16u);

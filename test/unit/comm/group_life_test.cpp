@@ -1,4 +1,5 @@
-// How a group ends and what comes after: timeouts, abort, growth; and what several threads may do with it.
+// How a group ends and what follows: timeouts, abort, growth. Also concurrent use by several
+// threads.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,13 +26,13 @@ class GroupLifeOver : public testing::TestWithParam<TransportKind> {};
 INSTANTIATE_TEST_SUITE_P(Transports, GroupLifeOver, testing::Values(TransportKind::shm, TransportKind::tcp),
                          [](const auto& info) { return std::string(name(info.param)); });
 
-TEST_P(GroupLifeOver, ALateCallEndsTheGroupAndShrinkGivesOneThatGoesOn) {
+TEST_P(GroupLifeOver, ATimeoutEndsTheGroupAndShrinkReplacesIt) {
   on_ranks(3, plain(GetParam()), [](Communicator& group) {
     float data = 1;
     ASSERT_TRUE(group.all_reduce(&data, &data, 1, ElementType::f32).ok());
     Call call{.input = &data, .output = &data, .count = 1, .timeout = 60ms};
     if (group.rank() == 2) {
-      // Does not come, until it finds that the others gave up.
+      // Does not call until it sees that the others gave up.
       while (!group.end()) std::this_thread::sleep_for(2ms);
     } else {
       const Status status = group.run(call);
@@ -51,10 +52,10 @@ TEST_P(GroupLifeOver, ALateCallEndsTheGroupAndShrinkGivesOneThatGoesOn) {
   });
 }
 
-TEST_P(GroupLifeOver, AStartedCallIsLateToo) {
+TEST_P(GroupLifeOver, AStartedCallTimesOut) {
   on_ranks(2, plain(GetParam()), [](Communicator& group) {
     std::vector<float> data(1000);
-    ASSERT_TRUE(group.all_reduce(data.data(), data.data(), 1000, ElementType::f32).ok());  // opens wires
+    ASSERT_TRUE(group.all_reduce(data.data(), data.data(), 1000, ElementType::f32).ok());  // connects
     group.set_call_timeout(50ms);
     if (group.rank() == 1) {
       while (!group.end()) std::this_thread::sleep_for(2ms);
@@ -67,11 +68,11 @@ TEST_P(GroupLifeOver, AStartedCallIsLateToo) {
   });
 }
 
-TEST_P(GroupLifeOver, WaitingForAWhileLeavesTheCallAsItIs) {
+TEST_P(GroupLifeOver, WaitingWithALimitLeavesTheCallRunning) {
   on_ranks(2, plain(GetParam()), [](Communicator& group) {
     std::int32_t number = group.rank() + 1;
     std::int32_t seen = 0;
-    ASSERT_TRUE(group.all_reduce(&number, &seen, 1, ElementType::i32).ok());  // opens wires
+    ASSERT_TRUE(group.all_reduce(&number, &seen, 1, ElementType::i32).ok());  // opens connections
     seen = 0;
     if (group.rank() == 0) {
       const auto work =
@@ -89,12 +90,12 @@ TEST_P(GroupLifeOver, WaitingForAWhileLeavesTheCallAsItIs) {
   });
 }
 
-TEST_P(GroupLifeOver, AbortReachesEveryone) {
+TEST_P(GroupLifeOver, AbortReachesAllRanks) {
   on_ranks(3, plain(GetParam()), [](Communicator& group) {
     if (group.rank() == 1) {
       group.abort(7, "the disk is full");
       EXPECT_EQ(group.end()->cause, Cause::abort);
-      return std::this_thread::sleep_for(50ms);  // who leaves is a reason of its own
+      return std::this_thread::sleep_for(50ms);  // leaving at once would be another failure
     }
     const Status status = group.barrier();
     ASSERT_FALSE(status.ok());
@@ -103,8 +104,8 @@ TEST_P(GroupLifeOver, AbortReachesEveryone) {
   });
 }
 
-// One thread makes collectives, one sends and receives, one has messages: on one communicator, at once.
-TEST_P(GroupLifeOver, SeveralThreadsCallAtOnce) {
+// Three threads use one communicator at once: collectives, sends and receives, and tagged messages.
+TEST_P(GroupLifeOver, SeveralThreadsCallConcurrently) {
   Options options = plain(GetParam());
   options.several_threads = true;
   on_ranks(3, options, [](Communicator& group) {
@@ -148,7 +149,7 @@ TEST_P(GroupLifeOver, SeveralThreadsCallAtOnce) {
   });
 }
 
-TEST_P(GroupLifeOver, AGroupTakesInNewcomers) {
+TEST_P(GroupLifeOver, GrowsByNewRanks) {
   const MeetingPlace place{fmt::format("grow-test-{}-{}", ::getpid(), name(GetParam())),
                            "a secret of this test alone", 10s};
   const auto check = [](Communicator& grown) {
@@ -172,14 +173,14 @@ TEST_P(GroupLifeOver, AGroupTakesInNewcomers) {
     EXPECT_EQ((*grown)->rank(), group.rank());
     check(**grown);
     EXPECT_TRUE((*grown)->barrier().ok());
-    EXPECT_TRUE(group.barrier().ok()) << "the old group stays";
+    EXPECT_TRUE(group.barrier().ok()) << "the old group still works";
     EXPECT_FALSE(group.grow(0, place).ok());
     EXPECT_FALSE(group.grow(1, {}).ok());
   });
   for (auto& newcomer : newcomers) newcomer.join();
 }
 
-TEST(GroupLife, CountsOfOnesOwn) {
+TEST(GroupLife, EachRankPassesOnlyItsOwnCounts) {
   for (std::int32_t ranks = 1; ranks <= 5; ++ranks)
     on_ranks(ranks, plain(ranks % 2 == 0 ? TransportKind::tcp : TransportKind::shm), [](Communicator& group) {
       const auto ranks = static_cast<std::size_t>(group.size()), me = static_cast<std::size_t>(group.rank());
@@ -210,7 +211,7 @@ TEST(GroupLife, CountsOfOnesOwn) {
           all[static_cast<std::size_t>(std::accumulate(counts->begin(), counts->end(), std::int64_t{0})) - 1],
           ranks - 1);
 
-      // What one rank has wrong all refuse, and the group goes on.
+      // Counts that are wrong on one rank fail on all, and the group stays usable.
       ++take[0];
       const Status wrong = group.all_to_all(input.data(), give, output.data(), take, ElementType::u16);
       ASSERT_FALSE(wrong.ok());
@@ -248,7 +249,7 @@ TEST(Metrics, CountByCollective) {
     EXPECT_NE(text.find(line), std::string::npos) << line << " in\n" << text;
 }
 
-TEST(Metrics, AreWrittenToAFileThatIsOnesOwn) {
+TEST(Metrics, AreWrittenToAPrivateFile) {
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / fmt::format("weft-metrics-{}", ::getpid());
   std::filesystem::remove_all(folder);
@@ -257,7 +258,7 @@ TEST(Metrics, AreWrittenToAFileThatIsOnesOwn) {
     std::vector<float> data(100);
     for (int i = 0; i < 3; ++i)
       ASSERT_TRUE(group.all_reduce(data.data(), data.data(), 100, ElementType::f32).ok());
-    const auto part = group.split(0, 0);  // one that is gone counts all the same
+    const auto part = group.split(0, 0);  // a destroyed group counts too
     ASSERT_TRUE(part.ok());
     ASSERT_TRUE((*part)->all_reduce(data.data(), data.data(), 100, ElementType::f32).ok());
   });
@@ -277,7 +278,7 @@ TEST(Metrics, AreWrittenToAFileThatIsOnesOwn) {
                   fmt::format("weft_comm_bytes_total{{rank=\"{}\",collective=\"all_reduce\"}} 1600\n", rank)),
               std::string::npos);
   }
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 2) << "nothing else is left";
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 2) << "no other file is left";
   std::filesystem::remove_all(folder);
 }
 

@@ -1,4 +1,4 @@
-// What of an algorithm goes from machine to machine, and that the choice across machines heeds it.
+// The inter-host traffic of algorithms, and that the choice between hosts takes it into account.
 
 #include "weft/communication/comm/inter_host.h"
 
@@ -22,15 +22,16 @@ InterHost of(const std::string& algorithm, std::int32_t hosts) {
   return inter_host_of(*moves, hosts);
 }
 
-TEST(InterHost, CountsWhatLeavesAMachineAndHowOftenInARow) {
-  // Of 2 (N - 1) steps of a ring a block goes inter-host wherever its way leads out of a machine.
+TEST(InterHost, CountsInterHostBytesAndSteps) {
+  // Of the 2 (N - 1) ring steps of a block, those that leave a host are inter-host.
   const InterHost ring = of("all_reduce_ring(ranks=4)", 2);
   EXPECT_EQ(ring.steps, 3);
   EXPECT_DOUBLE_EQ(ring.wire, 1.5);
   const InterHost alone = of("all_reduce_ring(ranks=4)", 1);
   EXPECT_EQ(alone.steps, 0);
   EXPECT_DOUBLE_EQ(alone.wire, 0);
-  // All of both ranks to both of the other machine; and each its half to its counterpart, and back.
+  // Flat: both ranks send everything to both ranks of the other host. Hierarchical: each sends half
+  // to its counterpart and gets half back.
   const InterHost flat = of("all_reduce_all_pairs_one_shot(ranks=4)", 2);
   EXPECT_EQ(flat.steps, 1);
   EXPECT_DOUBLE_EQ(flat.wire, 4);
@@ -42,21 +43,22 @@ TEST(InterHost, CountsWhatLeavesAMachineAndHowOftenInARow) {
   EXPECT_DOUBLE_EQ(streamed.wire, 1);
 }
 
-TEST(InterHost, APieceGoesInTurnWhereOneWireBeginsItAndEndsIt) {
-  // One wire carries the share and, once all shares have gone to the other host, the sum.
+TEST(InterHost, CountsMovesThatASliceWaitsFor) {
+  // One connection carries the contribution and, once all contributions have arrived on the other
+  // host, the sum.
   EXPECT_EQ(of("all_reduce_all_pairs_two_shot(ranks=4)", 4).in_turn, 1);
   EXPECT_EQ(of("all_reduce_hierarchical(ranks=4, local=2, across='all_pairs_one_shot')", 2).in_turn, 1);
   EXPECT_EQ(of("all_reduce_ring(ranks=2)", 2).in_turn, 1);
   EXPECT_EQ(of("all_gather_ring(ranks=4)", 2).in_turn, 1);
-  // Sums have wires of their own; what waits for an inter-host move holds up nothing that is to leave; nothing
-  // follows; nothing leaves.
+  // Sums have their own connections; receives from another host delay no sends to one; no data
+  // follows; no data leaves the host.
   EXPECT_EQ(of("all_gather_hierarchical(ranks=4, local=2)", 2).in_turn, 0);
   EXPECT_EQ(of("all_reduce_hierarchical_streamed(ranks=4, local=2)", 2).in_turn, 0);
   EXPECT_EQ(of("all_reduce_all_pairs_one_shot(ranks=4)", 4).in_turn, 0);
   EXPECT_EQ(of("all_reduce_ring(ranks=4)", 1).in_turn, 0);
 }
 
-// What is chosen without measurements, with its ranks.
+// The algorithm chosen without measurements, with its ranks.
 std::string chosen_for(const Setting& setting, std::int64_t bytes) {
   const std::string chosen =
       ChoiceTable::defaults().choose(setting, bytes, candidates_for(setting, bytes)).algorithm;
@@ -65,7 +67,7 @@ std::string chosen_for(const Setting& setting, std::int64_t bytes) {
              : fmt::format("{}(ranks={})", chosen, setting.ranks);
 }
 
-TEST(InterHost, LargeCallsDoNotWaitForTheirOwnPieces) {
+TEST(InterHost, LargeCallsPipelineTheirSlices) {
   for (const std::int32_t hosts : {2, 4})
     for (const std::int32_t local : {1, 2}) {
       const Setting setting{
@@ -77,13 +79,13 @@ TEST(InterHost, LargeCallsDoNotWaitForTheirOwnPieces) {
     }
 }
 
-TEST(InterHost, LargeGathersCrossAsLittleAsTheyCan) {
+TEST(InterHost, LargeGathersMinimizeInterHostBytes) {
   const Setting setting{.kind = Kind::all_gather, .ranks = 4, .hosts = 2, .transport = "mixed"};
   const std::string chosen = chosen_for(setting, 1 << 24);
   EXPECT_DOUBLE_EQ(of(chosen, 2).wire, 0.5) << chosen;  // each block once
 }
 
-TEST(InterHost, LargeCallsCrossAsLittleAsTheyCan) {
+TEST(InterHost, LargeCallsMinimizeInterHostBytes) {
   const Setting setting{.kind = Kind::all_reduce, .ranks = 8, .hosts = 4, .transport = "tcp"};
   const ChoiceTable table = ChoiceTable::defaults();
   const auto chosen = [&](std::int64_t bytes) {
@@ -92,8 +94,8 @@ TEST(InterHost, LargeCallsCrossAsLittleAsTheyCan) {
   EXPECT_EQ(chosen(1 << 24), "all_reduce_hierarchical_streamed(local=2)");
 }
 
-// Which messages cost more than bytes: one from each machine to each.
-TEST(InterHost, SmallCallsCrossInAsFewMessagesAsTheyCan) {
+// When the number of messages dominates: one from each host to each other host.
+TEST(InterHost, SmallCallsMinimizeInterHostMessages) {
   const ChoiceTable table = ChoiceTable::defaults();
   for (const auto& [kind, expected] : {std::pair(Kind::all_reduce, "all_reduce_leaders(local=2)"),
                                        std::pair(Kind::reduce_scatter, "reduce_scatter_leaders(local=2)"),

@@ -1,4 +1,4 @@
-// Messages with tags: matching, order, room, timeouts and threads.
+// Tagged messages: matching, order, buffer space, timeouts and threads.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -23,7 +23,7 @@ INSTANTIATE_TEST_SUITE_P(Transports, MessageOver,
 
 bool sent(const Result<bool>& result) { return result.ok() && *result; }
 
-TEST_P(MessageOver, AnySourceTakesEverySendersMessagesInTheirOrder) {
+TEST_P(MessageOver, ReceivesFromAnySourceInOrder) {
   on_ranks(5, plain(GetParam()), [](Communicator& group) {
     constexpr std::int32_t kEach = 50;
     if (group.rank() != 0) {
@@ -49,11 +49,12 @@ TEST_P(MessageOver, AnySourceTakesEverySendersMessagesInTheirOrder) {
   });
 }
 
-TEST_P(MessageOver, TagsAreTakenInAnyOrderWhateverWasNotTaken) {
+TEST_P(MessageOver, ReceivesTagsInAnyOrder) {
   on_ranks(2, plain(GetParam()), [](Communicator& group) {
     std::vector<std::uint8_t> data(MessageBox::kShort);
     if (group.rank() == 0) {
-      // More than the room that one rank has at another: the last ones wait, and the tag that is asked for passes.
+      // More than one rank may buffer at another: the last messages wait, and the requested tag
+      // overtakes them.
       std::thread filler([&] {
         for (int i = 0; i < 20; ++i)
           ASSERT_TRUE(sent(group.send_tagged(data.data(), MessageBox::kShort, ElementType::u8, 1, 1)));
@@ -73,12 +74,12 @@ TEST_P(MessageOver, TagsAreTakenInAnyOrderWhateverWasNotTaken) {
   });
 }
 
-TEST_P(MessageOver, LongOnesComeWhole) {
+TEST_P(MessageOver, DeliversLongMessages) {
   on_ranks(3, plain(GetParam()), [](Communicator& group) {
     for (const std::int64_t count : {std::int64_t{8193}, std::int64_t{300'001}}) {
       std::vector<std::int64_t> mine(static_cast<std::size_t>(count)), other(mine.size());
       std::iota(mine.begin(), mine.end(), group.rank());
-      // Everyone sends to the next before it receives, so a thread must do the one.
+      // Each rank sends to the next before it receives, so one of them needs its own thread.
       const std::int32_t next = (group.rank() + 1) % 3, before = (group.rank() + 2) % 3;
       std::thread sender(
           [&] { ASSERT_TRUE(sent(group.send_tagged(mine.data(), count, ElementType::i64, next, 0))); });
@@ -92,7 +93,7 @@ TEST_P(MessageOver, LongOnesComeWhole) {
   });
 }
 
-TEST_P(MessageOver, WhatDoesNotFitIsRefusedAndStays) {
+TEST_P(MessageOver, KeepsAMessageThatDoesNotFit) {
   on_ranks(2, plain(GetParam()), [](Communicator& group) {
     std::vector<float> data(10, 2.5F);
     if (group.rank() == 1) {
@@ -114,7 +115,7 @@ TEST_P(MessageOver, WhatDoesNotFitIsRefusedAndStays) {
   });
 }
 
-TEST_P(MessageOver, WhatIsLateHasDoneNothingAndTheGroupGoesOn) {
+TEST_P(MessageOver, ATimeoutHasNoEffect) {
   on_ranks(2, plain(GetParam()), [](Communicator& group) {
     std::vector<std::uint8_t> data(200'000, static_cast<std::uint8_t>(group.rank() + 1));
     if (group.rank() == 0) {
@@ -129,7 +130,7 @@ TEST_P(MessageOver, WhatIsLateHasDoneNothingAndTheGroupGoesOn) {
     } else {
       ASSERT_TRUE(group.barrier().ok());
       const auto got = group.receive_tagged(data.data(), 200'000, ElementType::u8, 0, 5);
-      ASSERT_TRUE(got.ok() && *got) << "what was taken back is not found";
+      ASSERT_TRUE(got.ok() && *got) << "a withdrawn message is not found";
       EXPECT_EQ((*got)->count, 7);
       EXPECT_EQ(data[6], 1);
       EXPECT_EQ(data[7], 2);
@@ -137,7 +138,7 @@ TEST_P(MessageOver, WhatIsLateHasDoneNothingAndTheGroupGoesOn) {
   });
 }
 
-TEST(Message, ManyThreadsShareABox) {
+TEST(Message, ManyThreadsShareAMailbox) {
   on_ranks(2, plain(TransportKind::shm), [](Communicator& group) {
     constexpr int kThreads = 4, kEach = 40;
     std::vector<std::thread> threads;
@@ -145,7 +146,7 @@ TEST(Message, ManyThreadsShareABox) {
     for (int thread = 0; thread < kThreads; ++thread) {
       threads.emplace_back([&, thread] {
         for (int i = 0; i < kEach; ++i) {
-          // Two of them take from the same tag.
+          // Two threads receive from the same tag.
           const std::int64_t mine = thread * 1000 + i;
           std::int64_t other = 0;
           const Tag tag = thread % 3;
@@ -161,7 +162,7 @@ TEST(Message, ManyThreadsShareABox) {
   });
 }
 
-TEST(Message, ARankSendsToItself) {
+TEST(Message, SendsToItself) {
   on_ranks(1, plain(TransportKind::inproc), [](Communicator& group) {
     std::vector<std::int16_t> data(1 << 20, 5), back(1 << 20);
     ASSERT_TRUE(sent(group.send_tagged(data.data(), 1 << 20, ElementType::i16, 0, 1)));
@@ -170,7 +171,7 @@ TEST(Message, ARankSendsToItself) {
   });
 }
 
-TEST(Message, WrongArgumentsAreRefused) {
+TEST(Message, RejectsWrongArguments) {
   on_ranks(2, plain(TransportKind::inproc), [](Communicator& group) {
     int data = 0;
     EXPECT_FALSE(group.send_tagged(nullptr, 1, ElementType::i32, 0, 1).ok());
@@ -183,7 +184,7 @@ TEST(Message, WrongArgumentsAreRefused) {
     EXPECT_FALSE(group.receive_tagged(&data, 1, ElementType::i32, 0, -2).ok());
     EXPECT_FALSE(group.receive_tagged(&data, 1, ElementType::i32, 0, 1, -1ms).ok());
     EXPECT_FALSE(group.probe(7).ok());
-    // As long as there is time, and not a moment that has passed.
+    // Without a time limit, rather than with a deadline that has passed.
     ASSERT_TRUE(sent(group.send_tagged(&data, 1, ElementType::i32, group.rank(), 3)));
     const auto got =
         group.receive_tagged(&data, 1, ElementType::i32, group.rank(), 3, std::chrono::milliseconds::max());
@@ -195,7 +196,7 @@ TEST(Message, WrongArgumentsAreRefused) {
   });
 }
 
-TEST(Message, WhoWaitsForTheDeadIsToldWho) {
+TEST(Message, NamesTheFailedRankToItsReceiver) {
   on_jobs(3, plain(TransportKind::inproc), [](Communicator& group, transport::Job& job) {
     if (group.rank() == 2) {
       transport::inproc::kill_thread_rank(job);

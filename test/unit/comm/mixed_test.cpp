@@ -1,5 +1,5 @@
-// Groups that span machines: memory within each, sockets between them, one way of waiting for both.
-// Machines are pretended: threads of this process whose job says that they are elsewhere.
+// Groups that span hosts: shared memory within each host, sockets between them, and one wait for
+// both. The hosts are fake: threads of this process whose job reports different hosts.
 
 #include "weft/communication/transport/mixed/endpoint.h"
 
@@ -20,12 +20,12 @@ namespace weft::transport {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr auto kHung = 60s;  // far beyond what anything takes on a busy machine: only what hangs reaches it
+constexpr auto kHung = 60s;  // far longer than anything takes on a busy machine
 using Bytes = std::vector<std::byte>;
 using Clock = std::chrono::steady_clock;
 using Jobs = std::vector<std::shared_ptr<Elsewhere>>;
 
-// An address that this machine does not have: whoever needs a socket fails.
+// An address that this machine does not have: opening a socket fails.
 constexpr const char* kNowhere = "203.0.113.1:1";
 
 void on_all(const Jobs& jobs, const std::function<void(const std::shared_ptr<Elsewhere>&)>& part) {
@@ -59,7 +59,7 @@ Bytes message(std::size_t length, std::uint64_t seed) {
   return bytes;
 }
 
-TEST(FindHosts, NumbersHostsAndPlacesOnThem) {
+TEST(FindHosts, NumbersHostsAndRanksOnThem) {
   const Jobs jobs = make_elsewhere({"a/1", "a/1", "b/7", "a/1", "a/2"}, 1s);
   const Hosts hosts = find_hosts(*jobs[0], everyone(*jobs[0]));
   EXPECT_EQ(hosts.of, (std::vector<std::int32_t>{0, 0, 1, 0, 2}));
@@ -68,12 +68,12 @@ TEST(FindHosts, NumbersHostsAndPlacesOnThem) {
   EXPECT_TRUE(hosts.is_mixed());
   EXPECT_EQ(find_hosts(*jobs[0], std::vector{0, 1, 3}).count, 1);
   EXPECT_FALSE(find_hosts(*jobs[0], std::vector{0, 1, 3}).is_mixed());
-  EXPECT_FALSE(find_hosts(*jobs[0], std::vector{0, 2, 4}).is_mixed()) << "nobody shares anything";
-  EXPECT_EQ(ranks_on_this_machine(*jobs[0], everyone(*jobs[0])), 4) << "cores are shared by namespaces";
+  EXPECT_FALSE(find_hosts(*jobs[0], std::vector{0, 2, 4}).is_mixed()) << "no two ranks share a host";
+  EXPECT_EQ(ranks_on_this_machine(*jobs[0], everyone(*jobs[0])), 4) << "namespaces share cores";
   EXPECT_EQ(find_hosts(*jobs[0]).by_host(), (std::vector<std::int32_t>{0, 1, 3, 2, 4}));
 }
 
-TEST(Mixed, CarriesMessagesBetweenAllWhereverTheyAre) {
+TEST(Mixed, CarriesMessagesBetweenAllRanks) {
   for (const auto& hosts : {std::vector<std::string>{"a", "b", "a", "b", "c"}, {"a", "a"}, {"a", "b"}}) {
     const Jobs jobs = make_elsewhere(hosts, 5s);
     const auto wires = all_pairs(static_cast<std::int32_t>(hosts.size()), 2);
@@ -106,7 +106,7 @@ TEST(Mixed, CarriesMessagesBetweenAllWhereverTheyAre) {
   }
 }
 
-TEST(Mixed, NeighboursNeedNoSockets) {
+TEST(Mixed, RanksOfOneHostNeedNoSockets) {
   Jobs jobs = make_elsewhere({"a", "b", "a"}, 5s);
   for (const auto& job : jobs)
     for (Member& member : job->members()) member.address = kNowhere;
@@ -122,8 +122,8 @@ TEST(Mixed, NeighboursNeedNoSockets) {
   });
 }
 
-// A host that cannot share memory: the others would wait for its sockets.
-TEST(Mixed, TroubleOnOneHostIsToldToAll) {
+// One host cannot open shared memory: the others would wait for its sockets.
+TEST(Mixed, ReportsAnErrorOnOneHostToAll) {
   const Jobs jobs = make_elsewhere({"a", "b", "b"}, 2 * kHung);
   const auto begin = Clock::now();
   on_all(jobs, [&](const std::shared_ptr<Elsewhere>& job) {
@@ -135,12 +135,12 @@ TEST(Mixed, TroubleOnOneHostIsToldToAll) {
       EXPECT_TRUE(ends.error().message.starts_with("rank 1 cannot open")) << ends.error().message;
     }
   });
-  EXPECT_LT(Clock::now() - begin, kHung) << "hung: waited for sockets that do not come";
+  EXPECT_LT(Clock::now() - begin, kHung) << "hung: waited for sockets that were never opened";
 }
 
-TEST(Mixed, FaultsCallRanksAsTheGroupDoes) {
+TEST(Mixed, FaultsUseRanksOfTheGroup) {
   const Jobs jobs = make_elsewhere({"a", "b", "a", "b"}, 5s);
-  const std::vector<Wire> wires = {{3, 1, 0}, {2, 1, 0}};  // near on b, far
+  const std::vector<Wire> wires = {{3, 1, 0}, {2, 1, 0}};  // near: on b; far: from a to b
   for (const std::size_t wrong : {0u, 1u}) {
     on_all(jobs, [&](const std::shared_ptr<Elsewhere>& job) {
       const auto endpoint = endpoint_of(job);
@@ -162,14 +162,14 @@ TEST(Mixed, FaultsCallRanksAsTheGroupDoes) {
         EXPECT_NE(fault->text.find("rank " + std::to_string(wires[wrong].from)), std::string::npos)
             << fault->text;
       }
-      (void)job->exchange(everyone(*job), {7, 99 + wrong}, {});  // nobody closes before the other has looked
+      (void)job->exchange(everyone(*job), {7, 99 + wrong}, {});  // no rank closes before the other has looked
     });
   }
 }
 
-// Three ranks in a row pass a token on: 0 and 1 by memory, 1 and 2 by sockets. Each is left to fall asleep
-// now and then before its token comes.
-TEST(Mixed, NoWakeUpIsMissedFromEitherSide) {
+// Three ranks in a row pass on a token: 0 and 1 by memory, 1 and 2 by sockets. Each falls asleep
+// now and then before its token arrives.
+TEST(Mixed, MissesNoWakeUpFromEitherTransport) {
   constexpr int kRounds = 300;
   const Jobs jobs = make_elsewhere({"a", "a", "b", "b"}, 2 * kHung);
   const std::vector<Wire> wires = {{0, 1, 0}, {1, 2, 0}, {2, 3, 0}, {3, 0, 0}};
@@ -209,7 +209,7 @@ TEST(Mixed, WakesEverySleeper) {
         endpoint->wait(endpoint->signal(), 2 * kHung);
         ++awake;
       });
-    while (awake < 3) {  // those that had not read the signal yet sleep through the first
+    while (awake < 3) {  // threads that had not read the signal yet sleep through the first wake-up
       endpoint->wake();
       std::this_thread::sleep_for(1ms);
     }
@@ -242,7 +242,7 @@ Status sum_of_ranks(Communicator& group, std::int64_t& sum) {
   return group.all_reduce(&sum, &sum, 1, ElementType::i64);
 }
 
-TEST(MixedGroup, AutomaticTakesWhatTheHostsAllow) {
+TEST(MixedGroup, AutomaticUsesWhatTheHostsAllow) {
   const std::vector<std::pair<std::vector<std::string>, std::string_view>> cases = {
       {{"a", "a", "b"}, "mixed"}, {{"a", "b", "c"}, "tcp"}, {{"a", "a"}, "inproc"}};
   for (const auto& hosts_and_transport : cases)
@@ -258,7 +258,7 @@ TEST(MixedGroup, AutomaticTakesWhatTheHostsAllow) {
   });
 }
 
-TEST(MixedGroup, SharedMemoryAloneIsRefusedAcrossHosts) {
+TEST(MixedGroup, RejectsSharedMemoryAcrossHosts) {
   on_all(make_elsewhere({"a", "a", "b"}, 5s), [&](const std::shared_ptr<Elsewhere>& job) {
     const auto group = Communicator::create(job, plain(TransportKind::shm));
     ASSERT_FALSE(group.ok());
@@ -267,14 +267,14 @@ TEST(MixedGroup, SharedMemoryAloneIsRefusedAcrossHosts) {
   });
 }
 
-TEST(MixedGroup, PartsOfItTakeWhatTheyNeed) {
+TEST(MixedGroup, SubgroupsChooseTheirTransport) {
   on_all(make_elsewhere({"a", "b", "a", "b"}, 5s), [&](const std::shared_ptr<Elsewhere>& job) {
     const auto group = group_of(job, TransportKind::mixed);
     ASSERT_EQ(group->transport(), "mixed");
     const auto host = group->split(group->rank() % 2, 0);
     ASSERT_TRUE(host.ok()) << host.error().message;
     EXPECT_EQ((*host)->transport(), "inproc");
-    const auto across = group->split(group->rank() / 2, -group->rank());  // in another order than the job's
+    const auto across = group->split(group->rank() / 2, -group->rank());  // not in the job's order
     ASSERT_TRUE(across.ok());
     EXPECT_EQ((*across)->transport(), "tcp");
     const auto backwards = group->split(0, -group->rank());
@@ -285,7 +285,7 @@ TEST(MixedGroup, PartsOfItTakeWhatTheyNeed) {
       EXPECT_TRUE(sum_of_ranks(*each, sum).ok());
       EXPECT_EQ(sum, each->size() * (each->size() + 1) / 2);
     }
-    // A neighbour and one who is not.
+    // A rank of another host and one of the same host.
     for (const std::int32_t distance : {1, 2}) {
       const std::int32_t other = group->rank() ^ distance;
       std::int32_t mine = group->rank(), theirs = -1;
@@ -304,7 +304,7 @@ TEST(MixedGroup, PartsOfItTakeWhatTheyNeed) {
   });
 }
 
-TEST(MixedGroup, ADeathIsNamedOnBothSidesAndTheRestGoesOn) {
+TEST(MixedGroup, NamesAFailedRankOnBothHostsAndContinues) {
   for (const std::int32_t victim : {0, 3}) {
     const Jobs jobs = make_elsewhere({"a", "a", "b", "b"}, 2 * kHung);
     on_all(jobs, [&](const std::shared_ptr<Elsewhere>& job) {
@@ -321,7 +321,7 @@ TEST(MixedGroup, ADeathIsNamedOnBothSidesAndTheRestGoesOn) {
       ASSERT_FALSE(status.ok());
       EXPECT_NE(status.error().message.find("rank " + std::to_string(victim) + " died"), std::string::npos)
           << status.error().message;
-      EXPECT_LT(Clock::now() - begin, kHung) << "hung: waited for the dead";
+      EXPECT_LT(Clock::now() - begin, kHung) << "hung: waited for the failed rank";
       const auto rest = group->shrink();
       ASSERT_TRUE(rest.ok()) << rest.error().message;
       EXPECT_EQ((*rest)->transport(), "mixed");

@@ -15,13 +15,14 @@ using transport::Death;
 Death silent(std::int32_t rank) { return {rank, "no heartbeat for 30 s", false, true}; }
 Death ended(std::int32_t rank) { return {rank, "its process ended"}; }
 
-TEST(Quorum, WhoseEndWasSeenDoesNotCount) {
+TEST(Quorum, RanksThatExitedDoNotCount) {
   EXPECT_TRUE(check_quorum(Ranks{0, 1, 2, 3}, Ranks{3}, std::vector{ended(0), ended(1), ended(2)}).ok());
   EXPECT_TRUE(check_quorum(Ranks{0, 1}, Ranks{1}, std::vector{ended(0)}).ok());
 }
 
-// However a network is cut, and whoever has ended before, at most one part goes on.
-TEST(Quorum, NoTwoPartsOfACutGoOn) {
+// However a network is partitioned, and whichever ranks have exited before, at most one partition
+// continues.
+TEST(Quorum, AtMostOnePartitionContinues) {
   for (std::int32_t ranks = 1; ranks <= 7; ++ranks) {
     Ranks all(static_cast<std::size_t>(ranks));
     std::iota(all.begin(), all.end(), 0);
@@ -45,7 +46,7 @@ TEST(Quorum, NoTwoPartsOfACutGoOn) {
   }
 }
 
-TEST(Quorum, AnIsolatedRankLearnsThatItIsAlone) {
+TEST(Quorum, AnIsolatedRankIsTold) {
   const Status status = check_quorum(Ranks{0, 1, 2}, Ranks{0}, std::vector{silent(1), silent(2)});
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().message,

@@ -1,4 +1,4 @@
-// Scans, and reductions with operations of the caller's, against plain loops.
+// Scans, and reductions with user-defined operations, compared with plain loops.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ INSTANTIATE_TEST_SUITE_P(Transports, ScanOver, testing::Values(TransportKind::sh
 using Numbers = std::vector<std::int64_t>;
 using Memory = std::vector<std::byte>;
 
-// 1, 2 or 3: products of five of them, and sums, fit every type.
+// 1, 2 or 3, so that products of five of them, and sums, fit every type.
 std::int64_t given(std::int32_t rank, std::size_t i) {
   return 1 + static_cast<std::int64_t>((static_cast<std::size_t>(rank) * 5 + i * 3) % 3);
 }
@@ -52,7 +52,7 @@ std::int64_t applied(ReduceOp op, std::int64_t a, std::int64_t b) {
   }
 }
 
-// Of ranks 0 to `last`.
+// Over ranks 0 to `last`.
 Memory expected(ElementType type, ReduceOp op, std::size_t count, std::int32_t last) {
   Numbers numbers(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -81,7 +81,7 @@ void expect_scans(Communicator& group, ElementType type, ReduceOp op, std::size_
   ASSERT_EQ(output, group.rank() == 0 ? untouched : expected(type, op, count, group.rank() - 1)) << what();
 }
 
-TEST_P(ScanOver, EveryTypeAndOperation) {
+TEST_P(ScanOver, SupportsEveryTypeAndOperation) {
   on_ranks(3, plain(GetParam()), [](Communicator& group) {
     for (std::size_t type = 0; type < device::kElementTypes; ++type)
       for (std::size_t op = 0; op < device::kReduceOps; ++op) {
@@ -93,7 +93,7 @@ TEST_P(ScanOver, EveryTypeAndOperation) {
   });
 }
 
-TEST_P(ScanOver, EveryNumberOfRanksAndOddSizes) {
+TEST_P(ScanOver, SupportsAnyNumberOfRanksAndOddSizes) {
   for (std::int32_t ranks = 1; ranks <= 5; ++ranks)
     on_ranks(ranks, plain(GetParam()), [](Communicator& group) {
       for (const std::size_t count : {0u, 1u, 3u, 20u, 100'003u})
@@ -101,7 +101,7 @@ TEST_P(ScanOver, EveryNumberOfRanksAndOddSizes) {
     });
 }
 
-TEST_P(ScanOver, EveryReductionOfEveryType) {
+TEST_P(ScanOver, SupportsEveryReductionOfEveryType) {
   on_ranks(4, plain(GetParam()), [](Communicator& group) {
     for (std::size_t type = 0; type < device::kElementTypes; ++type)
       for (std::size_t op = 0; op < device::kReduceOps; ++op) {
@@ -122,7 +122,8 @@ TEST_P(ScanOver, EveryReductionOfEveryType) {
   });
 }
 
-// x -> a x + b, two elements an item: first the lower rank's, then the higher one's. Not commutative.
+// x -> a x + b, two elements per item: apply the lower rank's first, then the higher one's. Not
+// commutative.
 using Affine = std::pair<std::uint64_t, std::uint64_t>;
 Affine after(Affine left, Affine right) {
   return {left.first * right.first, left.second * right.first + right.second};
@@ -155,7 +156,7 @@ std::vector<std::uint64_t> composed(std::int32_t last, std::size_t items) {
   return result;
 }
 
-TEST_P(ScanOver, AnOperationOfTheCallersKeepsTheOrderOfRanks) {
+TEST_P(ScanOver, UserDefinedOperationsKeepRankOrder) {
   for (std::int32_t ranks = 1; ranks <= 5; ++ranks)
     on_ranks(ranks, plain(GetParam()), [](Communicator& group) {
       const std::int32_t rank = group.rank(), ranks = group.size();
@@ -183,7 +184,7 @@ TEST_P(ScanOver, AnOperationOfTheCallersKeepsTheOrderOfRanks) {
     });
 }
 
-TEST(Scan, WrongArgumentsAreRefusedAndChangeNothing) {
+TEST(Scan, RejectsWrongArgumentsWithoutEffect) {
   on_ranks(2, plain(TransportKind::inproc), [](Communicator& group) {
     std::uint64_t data[6] = {};
     const auto refused = [](const Status& status) { return status.ok() ? "" : status.error().message; };
@@ -201,8 +202,8 @@ TEST(Scan, WrongArgumentsAreRefusedAndChangeNothing) {
   });
 }
 
-// Both begin with an all_to_all of as many elements.
-TEST_P(ScanOver, TwoKindsOfScanDoNotMatch) {
+// Both begin with an all_to_all of equal size.
+TEST_P(ScanOver, DetectsMismatchedKindsOfScan) {
   on_ranks(2, plain(GetParam()), [](Communicator& group) {
     std::vector<float> data(8);
     const Status status =

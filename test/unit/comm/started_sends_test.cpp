@@ -1,7 +1,8 @@
-// Started sends: ranks start what they have of them in orders of their own.
+// Started sends: each rank starts its sends and receives in its own order.
 //
-// What is fixed is the order within a stream: the sends of one priority from one rank to another in one group.
-// Everything else is drawn: priorities, sizes, groups, and at each rank the order of its starts and of its waits.
+// Only the order within a stream is fixed: the sends of one priority from one rank to another in one
+// group. Everything else is random: priorities, sizes, groups, and the order in which each rank starts
+// and waits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,8 +22,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kHungSends =
-    60s;  // far beyond what anything takes on a busy machine: only what hangs reaches it
+constexpr auto kHungSends = 60s;  // far longer than anything takes on a busy machine
 
 struct Message {
   std::size_t group = 0;
@@ -31,7 +31,7 @@ struct Message {
   std::size_t bytes = 0;
 };
 
-// One rank's end of a message.
+// One end of a message.
 struct MessageEnd {
   std::size_t message = 0;
   bool sends = false;
@@ -47,7 +47,7 @@ struct Drawn {
   std::vector<Message> messages;
 };
 
-// Groups: the world, the world again, the world backwards, and ranks of one parity.
+// Groups: all ranks, all ranks again, all ranks in reverse order, and ranks of equal parity.
 constexpr std::size_t kGroups = 4;
 
 Drawn draw(std::mt19937& random, std::size_t groups) {
@@ -71,7 +71,7 @@ Drawn draw(std::mt19937& random, std::size_t groups) {
   return drawn;
 }
 
-// The rank's ends of all messages in some order that keeps the order within each stream.
+// The rank's ends of all messages, in a random order that keeps the order within each stream.
 std::vector<MessageEnd> own_order(const Drawn& drawn, std::int32_t rank, std::mt19937& random) {
   std::vector<MessageEnd> ends;
   for (std::size_t i = 0; i < drawn.messages.size(); ++i)
@@ -150,11 +150,12 @@ INSTANTIATE_TEST_SUITE_P(Transports, StartedSendsOver,
                                          TransportKind::mixed),
                          [](const auto& info) { return std::string(name(info.param)); });
 
-TEST_P(StartedSendsOver, ArriveInWhateverOrderRanksStartThem) {
+TEST_P(StartedSendsOver, ArriveWhateverTheOrderOfStarts) {
   for (std::uint32_t seed = 0; seed < thorough_or(60U, 6U); ++seed) {
     std::mt19937 random(seed);
     Options options = plain(GetParam());
-    // With threads of their own groups go on by themselves; without, whoever waits drives one group.
+    // Groups with background threads progress by themselves; without, the waiting rank drives one
+    // group.
     options.background = seed % 3 != 0;
     const Drawn drawn = draw(random, options.background ? 1 + seed % kGroups : 1);
     on_ranks(drawn.ranks, options, [&](Communicator& world) {
@@ -165,8 +166,8 @@ TEST_P(StartedSendsOver, ArriveInWhateverOrderRanksStartThem) {
   }
 }
 
-// As the review found it: the same calls in the same order at both ends.
-TEST_P(StartedSendsOver, OvertakeWhereAnUrgentOneIsStartedLater) {
+// From a code review: the same calls in the same order on both ends.
+TEST_P(StartedSendsOver, ALaterHighPrioritySendOvertakes) {
   on_ranks(2, plain(GetParam()), [](Communicator& group) {
     constexpr Priority kOrder[] = {Priority::low, Priority::high, Priority::normal, Priority::high,
                                    Priority::low};
@@ -192,7 +193,8 @@ TEST_P(StartedSendsOver, OvertakeWhereAnUrgentOneIsStartedLater) {
   });
 }
 
-// The commonest pattern: every rank has all its receives first, then all its sends, in a ring and to everyone.
+// The most common pattern: every rank starts all its receives, then all its sends, in a ring and to
+// all ranks.
 TEST_P(StartedSendsOver, AllReceivesBeforeAllSends) {
   on_ranks(6, plain(GetParam()), [](Communicator& group) {
     const std::int32_t ranks = group.size(), me = group.rank();

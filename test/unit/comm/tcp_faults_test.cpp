@@ -1,5 +1,5 @@
-// What networks do to ranks: no port is left, somebody answers the phone and says nothing, a machine is gone
-// without a word. Every one ends in an error that names the rank and the address, soon enough.
+// Network faults: no free ports, a peer that accepts a connection and sends nothing, a host that
+// vanishes. Each ends in time with an error that names the rank and the address.
 
 #include <gtest/gtest.h>
 #include <net/if.h>
@@ -20,10 +20,10 @@ namespace weft::transport {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr auto kHung = 60s;  // far beyond what anything takes on a busy machine: only what hangs reaches it
+constexpr auto kHung = 60s;  // far longer than anything takes on a busy machine
 using Clock = std::chrono::steady_clock;
 
-constexpr int kCannot = 77;  // no namespaces here
+constexpr int kCannot = 77;  // network namespaces are not available
 
 const std::vector<Wire> kBothWays = {{0, 1, 0}, {1, 0, 0}};
 const std::vector<std::int32_t> kBoth = {0, 1};
@@ -34,7 +34,7 @@ Result<Ends> open_wires(const std::shared_ptr<Job>& job, std::unique_ptr<Endpoin
   return endpoint->open(kBothWays, {});
 }
 
-// A network of this process's own, with a loopback and with so many ports to choose from.
+// A network namespace for this process, with a loopback device and a limited port range.
 bool enter_network(int first_port, int last_port) {
   if (::unshare(CLONE_NEWNET) != 0) return false;
   const tcp::Socket any(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
@@ -53,7 +53,7 @@ int expect_text(const Error& error, const std::string& message, std::int32_t ran
                error.hint);
 }
 
-// Nothing is left to listen on, then nothing to call from.
+// No port left to listen on, then none to connect from.
 int without_ports(std::int32_t) {
   if (!enter_network(20000, 20003)) return kCannot;
   std::vector<tcp::Socket> taken;
@@ -68,7 +68,8 @@ int without_ports(std::int32_t) {
   if (call.ok()) return check(false, "no port to call from", 0);
   wrong |= expect_text(call.error(), "cannot connect to 127.0.0.1:30000: address or port not available", 0);
 
-  // Ranks: one port is free again. Rank 1, who is called, listens on it; rank 0 has none to call from.
+  // Ranks: one port is free again. Rank 1, which is connected to, listens on it; rank 0 has none to
+  // connect from.
   taken.pop_back();
   auto jobs = make_elsewhere({"a", "b"}, 5s);
   const auto begin = Clock::now();
@@ -95,7 +96,7 @@ int without_ports(std::int32_t) {
   return wrong;
 }
 
-TEST(TcpFaults, AnExhaustedPortRangeIsSaidAndToldToAll) {
+TEST(TcpFaults, ReportsAnExhaustedPortRangeToAllRanks) {
   RankProcesses processes;
   processes.start(0, without_ports);
   const int code = processes.wait(0);
@@ -103,7 +104,7 @@ TEST(TcpFaults, AnExhaustedPortRangeIsSaidAndToldToAll) {
   EXPECT_EQ(code, 0);
 }
 
-// As if `rank` listened at another address than it does.
+// Makes `rank` announce another address than the one it listens at.
 void say_listens_at(Elsewhere& job, std::size_t rank, const std::string& address) {
   job.on_exchange = [rank, address](std::vector<Parcel>& parcels) {
     std::string& notice = parcels[rank].bytes;
@@ -112,8 +113,9 @@ void say_listens_at(Elsewhere& job, std::size_t rank, const std::string& address
   };
 }
 
-// The kernel answers for a program that is stuck: the connection is there and nothing ever comes over it.
-TEST(TcpFaults, APeerThatConnectsAndSaysNothingIsNamedInTime) {
+// The kernel accepts connections for a stuck program: the connection opens and no data ever
+// arrives.
+TEST(TcpFaults, NamesASilentPeerInTime) {
   const auto silent = tcp::listen("127.0.0.1", 0);
   ASSERT_TRUE(silent.ok());
   const std::string address = tcp::local_address(*silent)->text();
@@ -124,7 +126,7 @@ TEST(TcpFaults, APeerThatConnectsAndSaysNothingIsNamedInTime) {
     std::vector<std::jthread> threads;
     for (const std::size_t rank : {0u, 1u})
       threads.emplace_back([&, rank] {
-        // So that rank 0 loses patience first.
+        // So that rank 0 times out first.
         if (rank == 1) std::this_thread::sleep_for(150ms);
         std::unique_ptr<Endpoint> endpoint;
         const auto ends = open_wires(jobs[rank], endpoint);
@@ -144,7 +146,7 @@ TEST(TcpFaults, APeerThatConnectsAndSaysNothingIsNamedInTime) {
   EXPECT_LT(took, kHung) << "hung";
 }
 
-TEST(TcpFaults, WhatToDoIsSaidToo) {
+TEST(TcpFaults, HintsAtFirewallAndDoctor) {
   const auto silent = tcp::listen("127.0.0.1", 0);
   auto jobs = make_elsewhere({"a", "b"}, 300ms);
   say_listens_at(*jobs[0], 1, tcp::local_address(*silent)->text());
@@ -164,9 +166,10 @@ bool run_ip(const std::string& arguments) {
   return std::system(("ip " + arguments + " >/dev/null 2>&1").c_str()) == 0;
 }
 
-// Two networks and a cable between them, which is cut while rank 0 waits: no packet says that rank 1 is gone.
+// Two networks joined by a cable that is cut while rank 0 waits: no packet tells that rank 1 is
+// gone.
 struct CutOff {
-  int ready[2][2], go[2][2];  // pipes of the ranks: "my network is there", and "it has its cable"
+  int ready[2][2], go[2][2];  // per rank: "my network is up", and "it has its cable"
 
   int part(std::int32_t rank) const {
     if (!enter_network(20000, 30000)) return kCannot;
@@ -188,7 +191,7 @@ struct CutOff {
     float sum = 1;
     const Status first = (*group)->all_reduce(&sum, &sum, 1, comm::ElementType::f32);
     if (!first.ok()) return check(false, "a sum", rank, first.error().message);
-    if (rank == 1) {  // its own side of the cable: what it would still say reaches nobody
+    if (rank == 1) {  // its own end of the cable, so that nothing it still sends arrives
       if (!run_ip("link set " + cable + " down")) return 2;
       ::kill(::getpid(), SIGKILL);
     }
@@ -202,7 +205,7 @@ struct CutOff {
   }
 };
 
-TEST(TcpFaults, AMachineThatIsGoneWithoutAWordIsNamedWithinTheTimeout) {
+TEST(TcpFaults, NamesARankWhoseHostVanishedWithinTheTimeout) {
   if (::geteuid() != 0 || !run_ip("-V")) GTEST_SKIP() << "needs root and the program ip";
   CutOff scene;
   for (const int rank : {0, 1}) {
@@ -213,7 +216,7 @@ TEST(TcpFaults, AMachineThatIsGoneWithoutAWordIsNamedWithinTheTimeout) {
   processes.start_all(2, [&](std::int32_t rank) { return scene.part(rank); });
   bool cabled = true;
   for (const int rank : {0, 1}) {
-    ::close(scene.ready[rank][1]);  // so that a rank that gives up is seen
+    ::close(scene.ready[rank][1]);  // so that a rank that gives up is noticed
     char byte = 0;
     cabled = ::read(scene.ready[rank][0], &byte, 1) == 1 && cabled;
   }

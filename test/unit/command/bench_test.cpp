@@ -1,5 +1,5 @@
-// `weft bench`: what is said between the bench and its ranks, how sides are compared, and that ranks which
-// hang or die end nothing but themselves. No test looks at how long anything took.
+// `weft bench`: the protocol between the bench and its ranks, how contenders are compared, and that
+// ranks that hang or exit affect no others. No test depends on measured times.
 #include "weft/app/command/bench.h"
 
 #include <signal.h>
@@ -52,14 +52,14 @@ TEST(BenchSizes, StepFromTheFirstToTheLast) {
   EXPECT_EQ(sizes("256B..64MiB", 4).size(), 10U);
 }
 
-TEST(BenchSizes, RefusesWhatMakesNoSense) {
+TEST(BenchSizes, RejectsInvalidRanges) {
   for (const char* text : {"64MiB..256B", "0B", "x..y", "1KiB..", "1EiB", "3 s"})
     EXPECT_FALSE(measure::bench_sizes(text, 4).ok()) << text;
   for (const int step : {1, 0, -4, 1 << 20})
     EXPECT_FALSE(measure::bench_sizes("1KiB..1MiB", step).ok()) << step;
 }
 
-TEST(BenchTurns, SayWhatTheyMean) {
+TEST(BenchTurns, PrintAndParse) {
   BenchTurn turn;
   turn.kind = Kind::all_to_all;
   turn.bytes = 4096;
@@ -79,7 +79,7 @@ TEST(BenchTurns, SayWhatTheyMean) {
   EXPECT_EQ(measure::parse_bench_turn("all_reduce 8 f32").value().iterations, 1);
 }
 
-TEST(BenchTurns, BadLinesAreErrors) {
+TEST(BenchTurns, RejectBadLines) {
   const std::vector<std::string> bad = {"",
                                         " ",
                                         "all_reduce",
@@ -104,7 +104,7 @@ TEST(BenchTurns, BadLinesAreErrors) {
     EXPECT_FALSE(measure::parse_bench_turn(line).ok()) << line.substr(0, 60);
 }
 
-TEST(BenchAnswers, AreReadBackOrRefused) {
+TEST(BenchAnswers, ParseBackOrAreRejected) {
   const measure::BenchAnswer answer{5.125e-06, 1.01e-05, 3};
   EXPECT_EQ(measure::parse_bench_answer(print(answer)).value(), answer);
   for (const char* line :
@@ -116,7 +116,7 @@ TEST(BenchAnswers, AreReadBackOrRefused) {
   EXPECT_EQ(refusal.error().fault, Fault::world);
 }
 
-TEST(BenchHellos, NameARankOfItsGroup) {
+TEST(BenchHellos, NameARankAndItsGroup) {
   const auto hello = measure::parse_bench_hello("hello 1 4 Open MPI v4.1.4").value();
   EXPECT_EQ(hello.rank, 1);
   EXPECT_EQ(hello.ranks, 4);
@@ -144,7 +144,7 @@ TEST(BenchTurns, ABatchTakesAboutTenMilliseconds) {
             measure::calls_of_a_batch(0));
 }
 
-// What every rank's output must be, worked out by hand from what the pattern puts into the inputs.
+// The expected output of every rank, computed by hand from the inputs that the pattern writes.
 template <class T>
 void expect_pattern_agrees(Kind kind, ElementType type) {
   constexpr int kRanks = 3;
@@ -182,7 +182,7 @@ void expect_pattern_agrees(Kind kind, ElementType type) {
   }
 }
 
-TEST(BenchPatterns, KnowTheResultOfEveryCollective) {
+TEST(BenchPatterns, ComputeTheResultOfEveryCollective) {
   for (const Kind kind :
        {Kind::all_reduce, Kind::reduce_scatter, Kind::all_gather, Kind::all_to_all, Kind::broadcast}) {
     expect_pattern_agrees<float>(kind, ElementType::f32);
@@ -192,7 +192,7 @@ TEST(BenchPatterns, KnowTheResultOfEveryCollective) {
   }
 }
 
-TEST(BenchPatterns, TellRanksAndBlocksApart) {
+TEST(BenchPatterns, DifferByRankAndBlock) {
   BenchTurn turn;
   turn.kind = Kind::all_to_all;
   turn.bytes = 16 * 16 * 4;
@@ -207,7 +207,7 @@ TEST(BenchPatterns, TellRanksAndBlocksApart) {
   EXPECT_EQ(std::ranges::adjacent_find(blocks), blocks.end());
 }
 
-TEST(BenchLimits, CountWhatMustBeReadAndWritten) {
+TEST(BenchLimits, CountRequiredBytes) {
   EXPECT_DOUBLE_EQ(measure::least_copied(Kind::all_reduce, 4, 100, false), 400);
   EXPECT_DOUBLE_EQ(measure::least_copied(Kind::reduce_scatter, 4, 100, false), 250);
   EXPECT_DOUBLE_EQ(measure::least_copied(Kind::all_gather, 4, 100, false), 250);
@@ -236,7 +236,7 @@ BenchRow row(std::string peer, std::string setting, std::int64_t bytes, double m
   return made;
 }
 
-TEST(BenchRows, HaveTheMedianOfTheirRepetitions) {
+TEST(BenchRows, ReportTheMedianOfRepetitions) {
   const BenchRow one = row("weft", "private", 4096, 4);
   EXPECT_EQ(one.repeats, 3);
   EXPECT_DOUBLE_EQ(one.seconds, 4e-6);
@@ -266,10 +266,10 @@ TEST(BenchRows, AreComparedWithTheBestPeer) {
   EXPECT_DOUBLE_EQ(rows[2].ratio_to_best_peer, 1);
   EXPECT_DOUBLE_EQ(rows[0].ratio_to_limit, 2);
   EXPECT_DOUBLE_EQ(rows[4].ratio_to_best_peer, 1.5);
-  EXPECT_EQ(rows[7].ratio_to_best_peer, 0) << "a side that failed is not compared";
+  EXPECT_EQ(rows[7].ratio_to_best_peer, 0) << "a contender that failed is not compared";
 }
 
-TEST(BenchRows, AWrongResultIsNoRival) {
+TEST(BenchRows, WrongResultsAreNotCompared) {
   std::vector<BenchRow> rows = {row("weft", "private", 4096, 2), row("mpich", "shm", 4096, 1),
                                 row("gloo", "", 4096, 6)};
   rows[1].wrong = 5;
@@ -284,7 +284,7 @@ TEST(BenchRows, WithoutPeersHaveNoRatio) {
   EXPECT_DOUBLE_EQ(rows[0].ratio_to_limit, 2);
 }
 
-TEST(BenchSummaries, AreGeometricMeansAndTheWorst) {
+TEST(BenchSummaries, ReportGeometricMeansAndTheWorstRatio) {
   const auto all = measure::summarize(two_sizes());
   ASSERT_EQ(all.size(), 1U);
   EXPECT_NEAR(all[0].mean, 2.449489742783178, 1e-12);  // the root of 4 * 1.5
@@ -318,7 +318,7 @@ gloo at 64 KiB: no answer within 20 s
   EXPECT_EQ(explain::bench_table({}), "");
 }
 
-TEST(BenchJson, HasARowForEachSideAndSize) {
+TEST(BenchJson, HasOneRowPerContenderAndSize) {
   explain::BenchFacts facts;
   facts.cores = 2;
   facts.left_out = {"mpich: no"};
@@ -341,7 +341,7 @@ TEST(BenchJson, HasARowForEachSideAndSize) {
   EXPECT_EQ(json["left_out"][0], "mpich: no");
 }
 
-TEST(BenchTables, SayWhatTheMachineCanDo) {
+TEST(BenchTables, DescribeTheMachine) {
   explain::BenchFacts facts;
   facts.cores = 2;
   facts.stolen = 0.021;
@@ -352,7 +352,7 @@ TEST(BenchTables, SayWhatTheMachineCanDo) {
             "2.1 % stolen\n");
 }
 
-TEST(BenchPlots, DrawALineASide) {
+TEST(BenchPlots, DrawOneLinePerContender) {
   const auto drawing = explain::bench_plot(two_sizes());
   ASSERT_TRUE(drawing.ok());
   for (const char* text :
@@ -361,7 +361,7 @@ TEST(BenchPlots, DrawALineASide) {
   EXPECT_FALSE(explain::bench_plot({}).ok());
 }
 
-TEST(BenchRequests, SayWhatIsWrongWithThem) {
+TEST(BenchRequests, ReportInvalidArguments) {
   const auto complaint = [](const auto& change) {
     command::Bench bench;
     bench.collectives = {"all-reduce"};
@@ -383,7 +383,7 @@ TEST(BenchRequests, SayWhatIsWrongWithThem) {
   EXPECT_NE(complaint([](B& b) { b.sizes = "2..1"; }).find("ascend"), std::string::npos);
 }
 
-TEST(BenchLineUps, PeersThatAreNotThereAreLeftOutByName) {
+TEST(BenchLineUps, NameMissingPeers) {
   measure::BenchWho who;
   who.transport = "shm";
   who.peers = {"gloo"};
@@ -426,7 +426,7 @@ class Alone : public measure::BenchLibrary {
   bool wrong_ = false;
 };
 
-TEST(BenchRanks, AnswerTurnsUntilTheBenchHangsUp) {
+TEST(BenchRanks, AnswerTurnsUntilDisconnected) {
   auto listener = measure::BenchListener::open().value();
   setenv(measure::kBenchSocket, listener.name().c_str(), 1);
   Alone library;
@@ -446,7 +446,7 @@ TEST(BenchRanks, AnswerTurnsUntilTheBenchHangsUp) {
   EXPECT_EQ(library.calls, 7);
   EXPECT_EQ(measure::parse_bench_answer(ask("all_reduce 4096 f32 variant=wrong keep=0"))->wrong, 1);
   EXPECT_EQ(ask("all_reduce 4096 f32 variant=refuse"), "error not this");
-  EXPECT_TRUE(ask("nonsense").starts_with("error ")) << "and goes on";
+  EXPECT_TRUE(ask("nonsense").starts_with("error ")) << "and continues";
   EXPECT_TRUE(ask("all_reduce 4096 f32 buffers=allocated").starts_with("error ")) << "it has no allocator";
   EXPECT_EQ(measure::parse_bench_answer(ask("broadcast 64 f32 in_place=1"))->wrong, 0);
   caller.reset();
@@ -454,17 +454,17 @@ TEST(BenchRanks, AnswerTurnsUntilTheBenchHangsUp) {
   unsetenv(measure::kBenchSocket);
 }
 
-// A group of one "rank" that is a shell: enough to die, to hang and to talk nonsense.
+// A group of one "rank" that is a shell: enough to exit, to hang and to print nonsense.
 measure::BenchRecipe shell(std::string script) { return {{"/bin/sh", "-c", std::move(script)}, true, {}}; }
 
-TEST(BenchGroups, AProcessThatEndsIsReportedWithItsWords) {
+TEST(BenchGroups, ReportsTheOutputOfAProcessThatExits) {
   const auto group =
       measure::BenchGroup::start(shell("echo ------; echo 'no such device' >&2; exit 3"), 2, 20);
   ASSERT_FALSE(group.ok());
   EXPECT_EQ(group.error().message, "a process ended before its rank connected: no such device");
 }
 
-TEST(BenchGroups, AProcessThatNeverComesIsEnded) {
+TEST(BenchGroups, KillsAProcessThatNeverConnects) {
   const std::string mark = testing::TempDir() + fmt::format("weft_bench_group_{}", getpid());
   const auto group =
       measure::BenchGroup::start(shell(fmt::format("echo $$ > {}; exec sleep 60", mark)), 1, 1);
@@ -477,13 +477,13 @@ TEST(BenchGroups, AProcessThatNeverComesIsEnded) {
   EXPECT_NE(kill(process, 0), 0) << "it still runs";
 }
 
-TEST(BenchGroups, AProgramThatIsNotThereIsNamed) {
+TEST(BenchGroups, NamesAMissingProgram) {
   const auto group = measure::BenchGroup::start({{"/nonexistent/weft-peer"}, false, {}}, 2, 5);
   ASSERT_FALSE(group.ok());
   EXPECT_NE(group.error().message.find("/nonexistent/weft-peer"), std::string::npos);
 }
 
-// The rank of the round below: this very program, started again.
+// The rank for the round below: this program, started again.
 class Hanging : public Alone {
  public:
   std::vector<std::string> variants(collective::Kind) const override {
@@ -501,7 +501,7 @@ TEST(BenchRoundRank, DISABLED_Serves) {
   EXPECT_TRUE(measure::serve_bench(library).ok());
 }
 
-TEST(BenchRounds, VariantsThatHangOrEndDoNotTakeTheOthersAlong) {
+TEST(BenchRounds, SurviveVariantsThatHangOrExit) {
   measure::BenchLineUp who;
   who.groups.push_back(
       {{"/proc/self/exe", "--gtest_filter=BenchRoundRank.*", "--gtest_also_run_disabled_tests"}, true, {}});

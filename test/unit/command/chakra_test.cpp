@@ -1,4 +1,5 @@
-// Chakra traces: read, written, run on networks; and beside what ASTRA-sim makes of the same files.
+// Chakra traces: read, written and simulated on networks, and compared with ASTRA-sim on the same
+// files.
 #include "weft/formats/chakra.h"
 
 #include <algorithm>
@@ -50,7 +51,7 @@ std::string complaint_of(const ExecutionTrace& trace, const TraceNetwork& networ
 
 // --- the wire format
 
-TEST(ProtobufWireTest, WhatIsWrittenReadsBack) {
+TEST(ProtobufWireTest, ReadsBackWhatWasWritten) {
   formats::WireWriter writer;
   const std::uint64_t values[] = {0, 1, 127, 128, 300, 1ULL << 35, UINT64_MAX};
   for (const std::uint64_t value : values) writer.field(3, value);
@@ -68,7 +69,7 @@ TEST(ProtobufWireTest, WhatIsWrittenReadsBack) {
   EXPECT_EQ(formats::unzigzag(3), -2);
 }
 
-TEST(ProtobufWireTest, WhatIsCutShortOrTooLongIsRefused) {
+TEST(ProtobufWireTest, RejectsTruncatedAndOverlongFields) {
   formats::WireField field;
   const std::string_view bad[] = {"\x08",
                                   "\x08\x80",
@@ -105,7 +106,7 @@ ExecutionTrace small_trace() {
   return trace;
 }
 
-TEST(ChakraTest, WhatIsWrittenReadsBack) {
+TEST(ChakraTest, ReadsBackWhatWasWritten) {
   const TemporaryFolder folder;
   const ExecutionTrace trace = small_trace();
   ASSERT_TRUE(formats::write_chakra(trace, folder.path() + "/small").ok());
@@ -119,7 +120,7 @@ TEST(ChakraTest, WhatIsWrittenReadsBack) {
   }
 }
 
-TEST(ChakraTest, RanksWithoutAFileAreNamed) {
+TEST(ChakraTest, NamesRanksWithoutAFile) {
   const TemporaryFolder folder;
   ASSERT_TRUE(formats::write_chakra(alike(5, {computing(0, 1)}), folder.path() + "/run").ok());
   fs::remove(folder.path() + "/run.1.et");
@@ -134,7 +135,7 @@ TEST(ChakraTest, RanksWithoutAFileAreNamed) {
   EXPECT_FALSE(formats::read_chakra("/nowhere/at/all").ok());
 }
 
-// One node with one attribute, of whatever type.
+// One node with one attribute of any type.
 std::string file_with(std::uint32_t field, std::uint64_t value, std::string_view attribute = "comm_size") {
   formats::WireWriter inner, node, file;
   inner.field(1, attribute);
@@ -146,7 +147,7 @@ std::string file_with(std::uint32_t field, std::uint64_t value, std::string_view
   return file.take();
 }
 
-TEST(ChakraTest, AttributesMayBeIntegersOfAnyWidth) {
+TEST(ChakraTest, AcceptsIntegerAttributesOfAnyWidth) {
   for (const std::uint32_t field : {7u, 9u, 11u, 13u, 27u}) {
     ExecutionTrace trace;
     ASSERT_TRUE(formats::parse_chakra(file_with(field, 300), "a", trace).ok());
@@ -157,7 +158,7 @@ TEST(ChakraTest, AttributesMayBeIntegersOfAnyWidth) {
   EXPECT_EQ(zigzag.ranks[0].nodes[0].bytes, 300);
 }
 
-TEST(ChakraTest, BadFilesAreRefusedWithTheirPlace) {
+TEST(ChakraTest, ReportsTheLocationInBadFiles) {
   ExecutionTrace trace;
   EXPECT_EQ(formats::parse_chakra(file_with(9, UINT64_MAX), "a.0.et", trace).error().message,
             "a.0.et: node 0: comm_size is out of range: -1");
@@ -177,7 +178,7 @@ TEST(ChakraTest, BadFilesAreRefusedWithTheirPlace) {
             "a: node 0 \"all-reduce\" uses the unknown process group 12");
 }
 
-TEST(ChakraTest, ConfigurationsSayWhatIsWrong) {
+TEST(ChakraTest, ReportsErrorsInConfigurations) {
   const auto network = [](std::string_view text) {
     const auto parsed = formats::parse_astra_network(text);
     return parsed.ok() ? fmt::format("{} ranks", parsed->ranks()) : parsed.error().message;
@@ -198,10 +199,10 @@ TEST(ChakraTest, ConfigurationsSayWhatIsWrong) {
   EXPECT_EQ(system.value().memory_bytes_per_second, 1600e9);
 }
 
-// --- one collective, by hand: 1 GB/s, 1 us
+// --- one collective, computed by hand: 1 GB/s, 1 us
 
-TEST(TraceRunTest, ARingTakesItsSteps) {
-  // Four ranks pass a kilobyte six times, each a microsecond and the wire's.
+TEST(TraceRunTest, RingTakesItsSteps) {
+  // Four ranks pass on a kilobyte six times; each pass takes one microsecond plus the latency.
   const ExecutionTrace trace = alike(4, {meeting(0, Collective::all_reduce, 4000)});
   EXPECT_NEAR(seconds_of(trace, network_of({{Net::ring, 4}})), 12e-6, kNanosecond);
   EXPECT_NEAR(seconds_of(trace, network_of({{Net::switched, 4}})), 18e-6, kNanosecond);
@@ -214,18 +215,18 @@ TEST(TraceRunTest, ARingTakesItsSteps) {
   EXPECT_NEAR(seconds_of(trace, network_of({{Net::ring, 4}}), endpoint), (12 + 7 + 9) * 1e-6, kNanosecond);
 }
 
-TEST(TraceRunTest, DirectMessagesShareTheWire) {
+TEST(TraceRunTest, DirectMessagesShareTheLink) {
   const ExecutionTrace trace = alike(4, {meeting(0, Collective::all_reduce, 4000)});
   TraceSystem direct;
   direct.all_reduce = {TraceAlgorithm::direct};
-  // Three messages leave one after the other, twice; two wires away.
+  // Three messages leave one after the other, twice; each crosses two links.
   EXPECT_NEAR(seconds_of(trace, network_of({{Net::switched, 4}}), direct), 2 * (3 + 2) * 1e-6, kNanosecond);
   EXPECT_NEAR(seconds_of(trace, network_of({{Net::fully_connected, 4}}), direct), 2 * 2e-6, kNanosecond);
   direct.wires = WireModel::uncontended;
   EXPECT_NEAR(seconds_of(trace, network_of({{Net::switched, 4}}), direct), 2 * 3e-6, kNanosecond);
 }
 
-TEST(TraceRunTest, OneRankStandsForAllWhereAllDoTheSame) {
+TEST(TraceRunTest, OneRankRepresentsAllInSymmetricCollectives) {
   const std::vector<TraceNetwork> networks = {network_of({{Net::ring, 8}}), network_of({{Net::switched, 8}}),
                                               network_of({{Net::fully_connected, 8}}),
                                               network_of({{Net::ring, 4}, {Net::switched, 2}}),
@@ -255,7 +256,7 @@ TEST(TraceRunTest, OneRankStandsForAllWhereAllDoTheSame) {
   }
 }
 
-TEST(TraceRunTest, ATreeNeedsAPowerOfTwo) {
+TEST(TraceRunTest, TreesNeedAPowerOfTwo) {
   TraceSystem tree;
   tree.all_reduce = {TraceAlgorithm::double_binary_tree};
   const auto run =
@@ -263,8 +264,8 @@ TEST(TraceRunTest, ATreeNeedsAPowerOfTwo) {
   EXPECT_EQ(run.error().message, "doubleBinaryTree needs a power of two of ranks, found 6");
 }
 
-TEST(TraceRunTest, GroupsThatPassTheSameWireShareIt) {
-  // 0 with 2 and 1 with 3 on a ring: both ways pass the wire between 1 and 2.
+TEST(TraceRunTest, GroupsShareACommonLink) {
+  // 0 with 2 and 1 with 3 on a ring: both routes use the link between 1 and 2.
   ExecutionTrace trace = alike(4, {meeting(0, Collective::all_gather, 1000000)});
   trace.groups = {{"1", {0, 2}}, {"2", {1, 3}}};
   for (std::size_t r = 0; r < 4; ++r) trace.ranks[r].nodes[0].group = static_cast<std::int32_t>(r % 2);
@@ -279,8 +280,8 @@ TEST(TraceRunTest, GroupsThatPassTheSameWireShareIt) {
 
 // --- nodes
 
-TEST(TraceRunTest, ARankDoesOneThingOfAKindAtATime) {
-  // Two computations of a second each, a collective beside them and one that waits for it.
+TEST(TraceRunTest, ARankRunsOneNodePerKindAtATime) {
+  // Two computations of one second each, a concurrent collective, and one that waits for it.
   ExecutionTrace trace = alike(2, {computing(0, 1), computing(1, 1), meeting(2, Collective::other, 0),
                                    meeting(3, Collective::other, 0)});
   for (RankTrace& rank : trace.ranks) rank.nodes[2].seconds = rank.nodes[3].seconds = 3;
@@ -295,7 +296,7 @@ TEST(TraceRunTest, ARankDoesOneThingOfAKindAtATime) {
   EXPECT_DOUBLE_EQ(seconds_of(trace, network_of({{Net::ring, 2}}), two_at_once), 3);
 }
 
-TEST(TraceRunTest, AReceiveTakesNoRoomAndWaitsForItsTag) {
+TEST(TraceRunTest, ReceivesWaitForTheirTagWithoutBlockingOthers) {
   ExecutionTrace trace;
   trace.ranks = {{{mail(0, Kind::send, 1, 1000, 5, {}), mail(1, Kind::send, 1, 1000, 6, {})}},
                  {{mail(0, Kind::receive, 0, 1000, 6), computing(1, 1, {0}),
@@ -303,7 +304,7 @@ TEST(TraceRunTest, AReceiveTakesNoRoomAndWaitsForItsTag) {
   EXPECT_NEAR(seconds_of(trace, network_of({{Net::ring, 2}})), 2 + 2e-6, kNanosecond);
 }
 
-TEST(TraceRunTest, ARooflineTakesTheSlowerOfWorkAndMemory) {
+TEST(TraceRunTest, RooflineTakesTheMaximumOfComputeAndMemory) {
   ExecutionTrace trace = alike(1, {computing(0, 99), computing(1, 99), computing(2, 99)});
   trace.ranks[0].nodes[0].operations = 2e12;
   trace.ranks[0].nodes[0].tensor_bytes = 1;
@@ -316,7 +317,7 @@ TEST(TraceRunTest, ARooflineTakesTheSlowerOfWorkAndMemory) {
   EXPECT_NEAR(seconds_of(trace, network_of({{Net::ring, 1}}), system), 2 + 3, kNanosecond);
 }
 
-TEST(TraceRunTest, ACircleIsNamed) {
+TEST(TraceRunTest, NamesADependencyCycle) {
   const TraceNetwork pair = network_of({{Net::ring, 2}});
   ExecutionTrace circle = alike(2, {computing(10, 1, {1}), computing(11, 1, {0})});
   EXPECT_EQ(
@@ -327,7 +328,7 @@ TEST(TraceRunTest, ACircleIsNamed) {
   EXPECT_EQ(complaint_of(itself, pair),
             "nodes wait for each other: rank 0 \"compute\" (node 3) waits for itself");
 
-  // Two collectives in two orders.
+  // Two collectives in opposite orders.
   ExecutionTrace crossed =
       alike(2, {meeting(0, Collective::all_reduce, 8), meeting(1, Collective::all_gather, 8)});
   std::swap(crossed.ranks[1].nodes[0].collective, crossed.ranks[1].nodes[1].collective);
@@ -340,7 +341,7 @@ TEST(TraceRunTest, ACircleIsNamed) {
       "waits for rank 0 \"all-reduce\" (node 0)");
 }
 
-TEST(TraceRunTest, WhatNeverComesIsNamed) {
+TEST(TraceRunTest, NamesMissingPeers) {
   const TraceNetwork pair = network_of({{Net::ring, 2}});
   ExecutionTrace lonely = alike(2, {});
   lonely.ranks[0].nodes = {meeting(0, Collective::all_reduce, 8)};
@@ -356,7 +357,7 @@ TEST(TraceRunTest, WhatNeverComesIsNamed) {
   EXPECT_EQ(complaint_of(lonely, pair), "rank 0 \"send\" (node 0): the network has no rank 7");
 }
 
-// --- Weft's own predictions, written as traces
+// --- Weft's own predictions, exported as traces
 
 StepCosts arbitrary_costs() {
   const auto draw = [](std::uint64_t a, std::uint64_t b) {
@@ -371,7 +372,7 @@ StepCosts arbitrary_costs() {
           }};
 }
 
-TEST(ChakraProgramTest, AnExportedStepTakesWhatWasPredicted) {
+TEST(ChakraProgramTest, AnExportedStepTakesThePredictedTime) {
   for (const std::string_view mesh_text : {"gpu=4", "node=2, gpu=4"}) {
     const plan::Graph graph = ops::read_plan(ops::kTwoSums);
     const plan::Mesh mesh = plan::read_mesh(mesh_text).value();
@@ -388,13 +389,13 @@ TEST(ChakraProgramTest, AnExportedStepTakesWhatWasPredicted) {
     EXPECT_NEAR(run.ranks[0].compute_seconds, prediction.compute_seconds, 0.001 * prediction.seconds);
     EXPECT_EQ(run.collectives, 2 * mesh.ranks() / 4);
     EXPECT_EQ(trace.groups.size(), mesh.ranks() == 4 ? 0u : 2u);
-    // On wires, too, and with the bytes that the plan moves.
+    // It also runs with simulated links, and with the bytes that the plan moves.
     EXPECT_GT(seconds_of(trace, network_of({{Net::switched, mesh.ranks()}})), 0);
     EXPECT_EQ(std::ranges::find(trace.ranks[0].nodes, Kind::collective, &TraceNode::kind)->bytes, 64);
   }
 }
 
-TEST(ChakraProgramTest, APredictionWithoutTimelinesIsRefused) {
+TEST(ChakraProgramTest, RejectsAPredictionWithoutTimelines) {
   EXPECT_EQ(formats::execution_trace(Prediction(), plan::read_mesh("gpu=2").value()).error().message,
             "the prediction has no timelines to export");
 }
@@ -431,7 +432,7 @@ TEST(SimulateTest, AnswersInTextAndJson) {
 
 struct Reference {
   std::string tag, backend, workload, system, network;
-  double seconds = 0;  // 0: it never ended
+  double seconds = 0;  // 0: it never finished
   double wall = 0;
 };
 
@@ -459,17 +460,18 @@ const ExecutionTrace& read_workload(const std::string& workload, const TraceNetw
   if (const auto found = known.find(workload); found != known.end()) return found->second;
   if (fs::exists(kCorpus / "et" / fs::path(workload).parent_path()))
     return known[workload] = formats::read_chakra((kCorpus / "et" / workload).string()).value();
-  // The large ones are packed; each rank has the one node that its name says.
+  // The large traces are archived; each rank has a single node, which the name describes.
   return known[workload] = alike(network.ranks(), {meeting(0, Collective::all_reduce, 64 << 20)});
 }
 
-// Run with the reference's own idea of wires, Weft is within 5 % of it on every case. With Weft's, where
-// links carry one message at a time and switches pass on what they have, it differs in two ways alone:
+// With the reference's own link model, Weft is within 5 % of it on every case. In Weft's model, links
+// carry one message at a time and switches cut through. The results then differ for two reasons only:
 //
-//   stores     its congestion-aware switch has all of a message before it passes any on: Weft is faster
-//   no wires   its congestion-unaware network lets any number of messages pass a link at once, as where
+//   stores     its congestion-aware switch receives a whole message before it forwards any: Weft is
+//              faster
+//   no wires   its congestion-unaware network lets any number of messages share a link, as where
 //              chunks or direct messages share one: Weft is slower
-TEST(ChakraReferenceTest, AsAstraSimOnEveryCase) {
+TEST(ChakraReferenceTest, MatchesAstraSimOnEveryCase) {
   if (!fs::exists(kCorpus)) GTEST_SKIP() << "the Chakra corpus is not here";
   constexpr double kTolerance = 0.05;
   std::map<std::string, int> reasons;
@@ -484,7 +486,7 @@ TEST(ChakraReferenceTest, AsAstraSimOnEveryCase) {
     TraceSystem system =
         formats::parse_astra_system(read_file((kCorpus / "cfg" / reference.system).string(), 1 << 20).value())
             .value();
-    // These were recorded with one active chunk; the file was changed afterwards, for the chunks* cases.
+    // Recorded with one active chunk; the file was changed later for the chunks* cases.
     if (reference.tag.starts_with("ar-multidim")) system.active_chunks = 1;
     const ExecutionTrace& trace = read_workload(reference.workload, network);
     const bool aware = reference.backend == "Aware";
@@ -493,7 +495,7 @@ TEST(ChakraReferenceTest, AsAstraSimOnEveryCase) {
     system.wires = aware ? WireModel::store_and_forward : WireModel::uncontended;
     const auto same = run_trace(trace, network, system);
     if (reference.seconds == 0) {
-      // It stopped without a word. So does this order of messages, but with the circle that it ran into.
+      // ASTRA-sim stopped silently. Weft fails too on this message order, but names the cycle.
       ASSERT_FALSE(same.ok());
       EXPECT_TRUE(same.error().message.starts_with("the ranks wait for each other: rank 4"))
           << same.error().message;
@@ -520,8 +522,8 @@ TEST(ChakraReferenceTest, AsAstraSimOnEveryCase) {
   if (std::getenv("WEFT_SHOW_TABLES") != nullptr) fmt::print("{}", table);
 }
 
-// PyTorch's own trace of a job: CPU and GPU nodes, dense dependencies, collectives without a size.
-TEST(ChakraReferenceTest, ARealTraceIsRead) {
+// PyTorch's own trace of a job: CPU and GPU nodes, dense dependencies, collectives without sizes.
+TEST(ChakraReferenceTest, ReadsARealTrace) {
   const fs::path packed = kCorpus / "real/feeder_tests_trace.tar.gz";
   if (!fs::exists(packed)) GTEST_SKIP() << "the Chakra corpus is not here";
   const auto tar = formats::inflate_gzip(read_file(packed.string(), 1 << 24).value(), 1 << 24, "real");

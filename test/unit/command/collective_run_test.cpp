@@ -1,4 +1,5 @@
-// weft collective run from its front door: threads here, and processes that are this test once more.
+// weft collective run through its command: ranks as threads, and as processes that run this test
+// program again.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -28,7 +29,7 @@ CollectiveRun ring(const std::string& transport) {
   return request;
 }
 
-// What a rank's process runs.
+// The process of a rank.
 TEST(CollectiveRunRank, Part) {
   if (std::getenv(kCollectiveRankVariable) == nullptr) GTEST_SKIP() << "not a rank's process";
   const Reply reply = run(ring(std::getenv("WEFT_TEST_TRANSPORT")));
@@ -38,9 +39,9 @@ TEST(CollectiveRunRank, Part) {
   ASSERT_EQ(reply.exit_code, ExitCode::ok);
 }
 
-TEST(CollectiveRun, EveryTransportGivesTheSameBits) {
+TEST(CollectiveRun, EveryTransportGivesBitwiseEqualResults) {
   if (std::getenv(kCollectiveRankVariable) != nullptr) GTEST_SKIP() << "a rank's process";
-  setenv("ASAN_OPTIONS", "detect_leaks=0", 1);  // of the ranks' processes: the search takes seconds each
+  setenv("ASAN_OPTIONS", "detect_leaks=0", 1);  // for the processes of ranks: each leak search takes seconds
   std::string checksum;
   for (const std::string transport : {"inproc", "shm", "tcp"}) {
     setenv("WEFT_TEST_TRANSPORT", transport.c_str(), 1);
@@ -59,7 +60,7 @@ TEST(CollectiveRun, EveryTransportGivesTheSameBits) {
   }
 }
 
-TEST(CollectiveRun, PrintsARowOfNcclTests) {
+TEST(CollectiveRun, PrintsARowInNcclTestsFormat) {
   CollectiveRun request = ring("inproc");
   request.format = Format::text;
   request.in_place = true;
@@ -75,7 +76,7 @@ std::string refusal(const CollectiveRun& request) {
   return reply.complaint;
 }
 
-TEST(CollectiveRun, RefusesWhatCannotRun) {
+TEST(CollectiveRun, RejectsInvalidRequests) {
   const auto with = [](auto change) {
     CollectiveRun request = ring("inproc");
     change(request);
@@ -96,8 +97,8 @@ TEST(CollectiveRun, RefusesWhatCannotRun) {
   expect(with([](auto& r) { r.program = "no_such_file.xml"; }), "no_such_file.xml");
 }
 
-// A program that the checker refuses is not run: here nobody receives what rank 0 sends.
-TEST(CollectiveRun, RefusesWrongPrograms) {
+// A program that the checker rejects does not run: here no rank receives what rank 0 sends.
+TEST(CollectiveRun, RejectsWrongPrograms) {
   const TemporaryFolder folder;
   const std::string path = folder / "wrong.xml";
   std::ofstream(path)

@@ -1,4 +1,5 @@
-// weft collective from its front door: real files of the field where they are, our own everywhere.
+// weft collective through its command: real files of other projects where they are installed, our
+// own everywhere.
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -40,22 +41,22 @@ nlohmann::json manifest(const std::string& folder) {
   return nlohmann::json::parse(read(kCorpus + folder + "/manifest.json"));
 }
 
-TEST(CollectiveCheck, AcceptsThePrograms) {
-  if (!fs::exists(kCorpus + "msccl-xml")) GTEST_SKIP() << "the corpus of MSCCL programs is not here";
+TEST(CollectiveCheck, AcceptsMscclPrograms) {
+  if (!fs::exists(kCorpus + "msccl-xml")) GTEST_SKIP() << "the corpus of MSCCL programs is not installed";
   for (const auto& entry : manifest("msccl-xml")) {
     const std::string file = entry["file"];
     const auto judged = check({kCorpus + "msccl-xml/" + file})[0];
     EXPECT_EQ(judged["verdict"], "ok") << file << ": " << judged.value("text", "");
     if (judged["verdict"] != "ok") continue;
-    // The manifest tried 1, 2, 4, 8 and 16.
+    // The manifest tried 1, 2, 4, 8 and 16 slots.
     const int slots = judged["slots"], tried = entry["fifo_slots_needed"];
     EXPECT_LE(slots, tried) << file;
     EXPECT_GT(slots, tried / 2) << file;
   }
 }
 
-TEST(CollectiveCheck, RefusesTheBrokenOnesForTheirReason) {
-  if (!fs::exists(kCorpus + "msccl-xml-broken")) GTEST_SKIP() << "the corpus of broken programs is not here";
+TEST(CollectiveCheck, RejectsBrokenProgramsForTheRightReason) {
+  if (!fs::exists(kCorpus + "msccl-xml-broken")) GTEST_SKIP() << "the corpus of broken programs is missing";
   for (const auto& entry : manifest("msccl-xml-broken")) {
     const std::string file = entry["file"];
     const auto judged = check({kCorpus + "msccl-xml-broken/" + file})[0];
@@ -66,9 +67,9 @@ TEST(CollectiveCheck, RefusesTheBrokenOnesForTheirReason) {
   }
 }
 
-TEST(CollectiveCheck, AcceptsTheVerifiedPlansOfMscclpp) {
+TEST(CollectiveCheck, AcceptsVerifiedMscclppPlans) {
   const std::string folder = kCorpus + "mscclpp-json/";
-  if (!fs::exists(folder)) GTEST_SKIP() << "the corpus of MSCCL++ plans is not here";
+  if (!fs::exists(folder)) GTEST_SKIP() << "the corpus of MSCCL++ plans is not installed";
   std::istringstream lines(read(folder + "README.md"));
   int seen = 0;
   for (std::string line; std::getline(lines, line);) {
@@ -82,7 +83,7 @@ TEST(CollectiveCheck, AcceptsTheVerifiedPlansOfMscclpp) {
   EXPECT_EQ(check({folder + "dialect_old_switch_channel.json"})[0]["verdict"], "malformed");
 }
 
-TEST(CollectiveCheck, SaysWhatAndWhere) {
+TEST(CollectiveCheck, ReportsVerdictsAndLocations) {
   const auto all =
       check({kRoot + "/examples/collectives/ring.xml", kRoot + "/examples/collectives/broken_ring.xml",
              "all_gather_bruck(ranks=5)", "/no/such/file.xml"});
@@ -95,7 +96,7 @@ TEST(CollectiveCheck, SaysWhatAndWhere) {
   EXPECT_EQ(all[3]["verdict"], "unreadable");
 }
 
-TEST(CollectiveCheck, HoldsToWhatItIsTold) {
+TEST(CollectiveCheck, ChecksTheRequestedCollectiveAndDialect) {
   const std::string ring = kRoot + "/examples/collectives/ring.xml";
   EXPECT_EQ(check({ring}, "allreduce")[0]["verdict"], "ok");
   EXPECT_EQ(check({ring}, "broadcast")[0]["verdict"], "wrong-result");
@@ -106,8 +107,8 @@ TEST(CollectiveCheck, HoldsToWhatItIsTold) {
             "malformed");  // it lacks outofplace, minBytes, maxBytes
 }
 
-// What a named runtime does counts: this one hangs there once a chunk fills a slot.
-TEST(CollectiveCheck, ANamedRuntimesVerdictCounts) {
+// The behaviour of a named runtime counts: this one hangs here once a chunk fills a slot.
+TEST(CollectiveCheck, AppliesTheRulesOfANamedRuntime) {
   const fs::path file = fs::temp_directory_path() / "weft_three_ahead.program";
   std::ofstream(file) << R"(program three_ahead
 collective all_gather, 2 ranks, 3 chunks, in place
@@ -135,9 +136,9 @@ rank 1: input 3, output 6, scratch 0
   fs::remove(file);
 }
 
-TEST(CollectiveCheck, AnAlgorithmThatClaimsTooLittleIsRefused) {
+TEST(CollectiveCheck, RejectsFalseClaims) {
   const fs::path file = fs::temp_directory_path() / "weft_boast.algorithm";
-  const auto told = [&](const std::string& steps, const std::string& wire) {
+  const auto check_claims = [&](const std::string& steps, const std::string& wire) {
     std::ofstream(file)
         << "ALGORITHM boast (ranks)\n  COLLECTIVE all_gather (chunks => 1) IN PLACE\n  STEPS " << steps
         << "\n  WIRE " << wire
@@ -146,14 +147,14 @@ TEST(CollectiveCheck, AnAlgorithmThatClaimsTooLittleIsRefused) {
            "      COPY data[block] AT from TO data[block] AT (from + 1) MOD ranks\n    END\n  END\nEND\n";
     return check({file.string() + "(ranks=4)"})[0];
   };
-  EXPECT_EQ(told("ranks - 1", "ranks - 1")["verdict"], "ok");
-  EXPECT_EQ(told("2", "ranks - 1")["text"], "boast claims STEPS 2, but its moves take 3");
-  EXPECT_EQ(told("ranks - 1", "1")["text"], "boast claims WIRE 1, but its moves take 3");
+  EXPECT_EQ(check_claims("ranks - 1", "ranks - 1")["verdict"], "ok");
+  EXPECT_EQ(check_claims("2", "ranks - 1")["text"], "boast claims STEPS 2, but its moves take 3");
+  EXPECT_EQ(check_claims("ranks - 1", "1")["text"], "boast claims WIRE 1, but its moves take 3");
   fs::remove(file);
 }
 
-// Small files that ask for much are answered at once, with how to ask for more.
-TEST(CollectiveCheck, WhatWouldCostTooMuchIsRefusedAtOnce) {
+// Small files that demand much work are rejected at once, with a hint how to raise the limit.
+TEST(CollectiveCheck, RejectsExcessiveWorkAtOnce) {
   const fs::path program = fs::temp_directory_path() / "weft_vast.program";
   std::ofstream(program)
       << "program vast\ncollective all_gather, 2 ranks, 1 chunk, in place\nprotocol Simple, 1 channel\n\n"
@@ -173,8 +174,8 @@ TEST(CollectiveCheck, WhatWouldCostTooMuchIsRefusedAtOnce) {
   fs::remove(endless);
 }
 
-// The result is right, but the caller's input is gone.
-TEST(CollectiveCheck, OverwrittenInputIsTold) {
+// The result is right, but the caller's input is overwritten.
+TEST(CollectiveCheck, ReportsOverwrittenInput) {
   const fs::path file = fs::temp_directory_path() / "weft_overwrites.program";
   std::ofstream(file) << R"(program overwrites
 collective all_reduce, 2 ranks, 1 chunk, out of place
@@ -199,7 +200,7 @@ rank 1: input 1, output 1, scratch 0
   fs::remove(file);
 }
 
-TEST(CollectiveConvert, GoesRoundAndMeansTheSame) {
+TEST(CollectiveConvert, RoundTripsWithTheSameMeaning) {
   const TemporaryFolder folder;
   const auto path = [&](const std::string& name) { return folder / name; };
   const auto convert = [&](const std::string& from, const std::string& to, std::string dialect = "") {
@@ -218,7 +219,7 @@ TEST(CollectiveConvert, GoesRoundAndMeansTheSame) {
   convert(ring, path("a.json"));
   convert(path("a.json"), path("b.json"));
   EXPECT_EQ(read(path("a.json")), read(path("b.json")));
-  convert(path("a.json"), path("c.xml"));  // by way of its moves
+  convert(path("a.json"), path("c.xml"));  // converted to moves and back
   convert(ring, path("a.graph.xml"));
   EXPECT_NE(read(path("a.graph.xml")).find("pattern=\"4\""), std::string::npos);
   for (const char* name : {"a.program", "a.xml", "azure.xml", "a.json", "c.xml"})
@@ -226,7 +227,7 @@ TEST(CollectiveConvert, GoesRoundAndMeansTheSame) {
   EXPECT_EQ(check({path("azure.xml")}, "", "rccl")[0]["verdict"], "ok");
 }
 
-TEST(CollectiveConvert, WritesNothingWrong) {
+TEST(CollectiveConvert, DoesNotWriteWrongPrograms) {
   const TemporaryFolder folder;
   CollectiveConvert request;
   request.from = kRoot + "/examples/collectives/broken_ring.xml";
@@ -254,7 +255,7 @@ TEST(CollectiveChoose, WritesAPlotAndATunerTable) {
   EXPECT_NE(read(folder / "choice.svg").find("</svg>"), std::string::npos);
 }
 
-TEST(CollectiveChoose, KeepsWhatItWasAskedFor) {
+TEST(CollectiveChoose, KeepsRequestedCandidates) {
   CollectiveChoose request;
   request.collective = "allreduce";
   request.cluster = "dgx1";
@@ -262,14 +263,14 @@ TEST(CollectiveChoose, KeepsWhatItWasAskedFor) {
   request.candidates = {"all_reduce_chain", "all_reduce_all_pairs_one_shot"};
   request.format = Format::json;
   const auto chosen = nlohmann::json::parse(run(request).output);
-  EXPECT_EQ(chosen["candidates"].size(), 6u);  // either with three protocols, though the chain is far behind
+  EXPECT_EQ(chosen["candidates"].size(), 6u);  // each with three protocols, although the chain is far behind
   ASSERT_EQ(chosen["ranges"].size(), 1u);
   EXPECT_EQ(chosen["ranges"][0]["runners_up"][0]["name"], "all_reduce_chain LL");
   EXPECT_GT(chosen["ranges"][0]["runners_up"][0]["ratio"], 2);
 }
 
-// Eight channels do not fill NVLink: the choice is no slower than a ring with as many as do.
-TEST(CollectiveChoose, TriesAsManyChannelsAsFillTheLinks) {
+// Eight channels do not saturate NVLink: the choice is no slower than a ring with enough channels.
+TEST(CollectiveChoose, TriesEnoughChannelsToSaturateTheLinks) {
   CollectiveChoose request;
   request.collective = "allreduce";
   request.cluster = "dgx_h100";
@@ -289,12 +290,12 @@ TEST(CollectiveChoose, TriesAsManyChannelsAsFillTheLinks) {
   const double eight = seconds_of_best(nlohmann::json::parse(run(request).output));
   EXPECT_GT(best, 0);
   EXPECT_LE(best, asked);
-  EXPECT_EQ(unasked, asked);  // what the machine would run it with
+  EXPECT_EQ(unasked, asked);  // the channels with which it would run here
   EXPECT_LT(asked, eight);
 }
 
-// NCCL's own algorithms are far behind what else there is here, yet its tuner can have no other.
-TEST(CollectiveChoose, ATunerTableHasTheBestThatNcclHas) {
+// NCCL's own algorithms are far behind the best one here, but its tuner supports no others.
+TEST(CollectiveChoose, TunerTableHasTheBestNcclAlgorithm) {
   const TemporaryFolder folder;
   CollectiveChoose request;
   request.collective = "allreduce";
@@ -307,7 +308,7 @@ TEST(CollectiveChoose, ATunerTableHasTheBestThatNcclHas) {
       << read(request.to);
 }
 
-TEST(CollectiveChoose, ATreeOfAnotherKindIsNotNccls) {
+TEST(CollectiveChoose, MapsOnlyMatchingAlgorithmsToNccl) {
   EXPECT_EQ(exchange::nccl_algorithm(collective::Kind::all_reduce, "all_reduce_ring"), "ring");
   EXPECT_EQ(exchange::nccl_algorithm(collective::Kind::all_reduce, "all_reduce_double_binary_tree"), "tree");
   EXPECT_EQ(exchange::nccl_algorithm(collective::Kind::reduce_scatter, "reduce_scatter_pat"), "pat");
@@ -316,7 +317,7 @@ TEST(CollectiveChoose, ATreeOfAnotherKindIsNotNccls) {
     EXPECT_EQ(exchange::nccl_algorithm(collective::Kind::all_reduce, other), "") << other;
 }
 
-TEST(CollectiveChoose, NamesThatAreNoTextAreAnswered) {
+TEST(CollectiveChoose, AcceptsNamesThatAreNotUtf8) {
   CollectiveChoose request;
   request.collective = "allreduce";
   request.cluster = "dgx1";
@@ -328,7 +329,7 @@ TEST(CollectiveChoose, NamesThatAreNoTextAreAnswered) {
   EXPECT_EQ(nlohmann::json::parse(reply.output)["left_out"].size(), 1u);
 }
 
-TEST(CollectiveShow, DrawsByTime) {
+TEST(CollectiveShow, DrawsOverTime) {
   const TemporaryFolder folder;
   CollectiveShow request;
   request.program = "all_reduce_ring(ranks=4)";

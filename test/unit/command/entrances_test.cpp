@@ -1,4 +1,5 @@
-// EXPLAIN and `weft plan prove` choose the same plan for the same statement and cluster, with stages or without.
+// EXPLAIN and `weft plan prove` choose the same plan for the same statement and cluster, with and
+// without stages.
 #include <string>
 #include <vector>
 

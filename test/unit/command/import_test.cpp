@@ -1,4 +1,4 @@
-// `weft import` of ONNX files whose weights stand beside them.
+// `weft import` of ONNX files with external weights.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -17,7 +17,7 @@ const std::string kOnnxFolder = std::string(WEFT_SOURCE_DIR) + "/test/data/onnx/
 
 bool lacks_onnx(const Reply& reply) { return reply.complaint.find("built without") != std::string::npos; }
 
-TEST(Import, BringsWeightsThatStandBesideTheModel) {
+TEST(Import, ImportsExternalWeights) {
   const TemporaryFolder folder;
   Import request;
   request.file = kOnnxFolder + "external.onnx";
@@ -27,7 +27,7 @@ TEST(Import, BringsWeightsThatStandBesideTheModel) {
   ASSERT_EQ(reply.exit_code, ExitCode::ok) << reply.complaint;
   const auto loaded = formats::load(folder / "external.safetensors");
   ASSERT_TRUE(loaded.ok()) << loaded.error().message;
-  ASSERT_EQ(loaded->tensors.size(), 2u);  // the bias stands in the model's file
+  ASSERT_EQ(loaded->tensors.size(), 2u);  // the bias is in the model file
   const formats::TensorEntry* const beside = loaded->find("w");
   ASSERT_NE(beside, nullptr);
   EXPECT_EQ(beside->shape, (std::vector<std::int64_t>{4, 3}));
@@ -39,7 +39,7 @@ TEST(Import, BringsWeightsThatStandBesideTheModel) {
   }
 }
 
-TEST(Import, SaysWhatIsWrongWithThem) {
+TEST(Import, ReportsInvalidExternalWeights) {
   const TemporaryFolder folder;
   Import request;
   request.file = kOnnxFolder + "elsewhere.onnx";
@@ -49,7 +49,7 @@ TEST(Import, SaysWhatIsWrongWithThem) {
   EXPECT_EQ(
       elsewhere.complaint,
       "error: " + request.file + ": w: expected data in a file beside this one, found '../external.bin'\n");
-  // A model whose file of weights is not there, and one where it is too short.
+  // A model whose weight file is missing, and one whose weight file is too short.
   std::filesystem::copy(kOnnxFolder + "external.onnx", folder / "external.onnx");
   request.file = folder / "external.onnx";
   EXPECT_EQ(run(request).complaint,

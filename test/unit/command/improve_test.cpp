@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Four alike layers, small enough that a step is priced in no time.
+// Four identical layers, small enough that a step is estimated at once.
 constexpr std::string_view kMaps = R"(
 CREATE LAYER two_maps(x[b, d]) (b = 8, d = 256, f = 1024)
   PARAMETER w1[d, f] INIT normal(0, 0.02), w2[f, d] INIT normal(0, 0.02)
@@ -42,7 +42,7 @@ const std::string& maps_file() {
   return file;
 }
 
-// As many layers as are found to be alike.
+// Enough layers to be recognized as identical.
 const std::string& eight_maps_file() {
   static const TemporaryFolder folder;
   static const std::string file = folder / "maps.weft";
@@ -60,7 +60,7 @@ Improve asked(std::string flags) {
   request.model = maps_file();
   request.on = "pod";
   request.format = Format::json;
-  request.seconds = 1e-3;  // today's price alone is asked for
+  request.seconds = 1e-3;  // only the estimate of today's configuration is needed
   return request;
 }
 
@@ -72,7 +72,7 @@ Json answered(const Improve& request) {
   return json;
 }
 
-TEST(Improve, PricesWhatIsRunToday) {
+TEST(Improve, EstimatesTodaysConfiguration) {
   const Json json =
       answered(asked("--tensor-model-parallel-size 2 --micro-batch-size 4 --global-batch-size 64"));
   EXPECT_EQ(json["today"]["plan"], "node=4: slice b; gpu_a=4: slice b; gpu_b=2: slice d, f");
@@ -81,7 +81,7 @@ TEST(Improve, PricesWhatIsRunToday) {
   EXPECT_EQ(json["language"], "megatron");
 }
 
-// Every part of the step is told, and nothing but them.
+// The reported parts of a step add up to the whole.
 TEST(Improve, PartsAddUp) {
   const Json today = answered(
       asked("--pipeline-model-parallel-size 2 --micro-batch-size 1 --global-batch-size 64"))["today"];
@@ -91,8 +91,8 @@ TEST(Improve, PartsAddUp) {
   EXPECT_GT(today["bubble_seconds"].get<double>(), 0);
 }
 
-// What is done again takes time and gives room, some layers less of both than all.
-TEST(Improve, PricesWhatIsDoneAgain) {
+// Recomputation costs time and saves memory; for some layers less of both than for all.
+TEST(Improve, EstimatesRecomputation) {
   const auto priced = [](std::string_view more) {
     Improve request = asked(fmt::format(
         "--pipeline-model-parallel-size 2 --micro-batch-size 1024 --global-batch-size 131072 {}", more));
@@ -111,7 +111,7 @@ TEST(Improve, PricesWhatIsDoneAgain) {
   EXPECT_EQ(more, all);
 }
 
-TEST(Improve, PricesOptimizerStatesOnTheHost) {
+TEST(Improve, EstimatesOptimizerStatesOnTheHost) {
   const std::string flags = "--micro-batch-size 1 --global-batch-size 64";
   const Json here = answered(asked(flags))["today"],
              there = answered(asked(flags + " --optimizer-cpu-offload"))["today"];
@@ -121,8 +121,8 @@ TEST(Improve, PricesOptimizerStatesOnTheHost) {
   EXPECT_NE(there["recipe"].get<std::string>().find("optimizer on the host"), std::string::npos);
 }
 
-// Sums of gradients hide behind computing only where they may.
-TEST(Improve, PricesSumsThatOverlap) {
+// Gradient reduction overlaps with computation only where the flags allow it.
+TEST(Improve, EstimatesOverlappedGradientReduction) {
   const std::string flags = "--micro-batch-size 2 --global-batch-size 64";
   const Json apart = answered(asked(flags))["today"],
              beside = answered(asked(flags + " --overlap-grad-reduce"))["today"];
@@ -130,8 +130,8 @@ TEST(Improve, PricesSumsThatOverlap) {
   EXPECT_LT(beside["step_seconds"].get<double>(), apart["step_seconds"].get<double>());
 }
 
-TEST(Improve, FindsSomethingBetter) {
-  // Small maps cut eight times, a row at a time: all wait for exchanges.
+TEST(Improve, FindsAFasterConfiguration) {
+  // Small maps sliced eight ways, one row at a time: all of the time is communication.
   Improve request = asked("--tensor-model-parallel-size 8 --micro-batch-size 1 --global-batch-size 64");
   request.seconds = 0;
   const Json json = answered(request);
@@ -140,13 +140,13 @@ TEST(Improve, FindsSomethingBetter) {
   EXPECT_FALSE(json["better"]["changes"].empty());
   EXPECT_NE(json["better"]["configuration"].get<std::string>().find("--global-batch-size 64"),
             std::string::npos);
-  // What it says is what it is priced at.
+  // The reported configuration is estimated at the reported time.
   Improve again = asked(json["better"]["configuration"].get<std::string>());
   EXPECT_DOUBLE_EQ(answered(again)["today"]["step_seconds"].get<double>(),
                    json["better"]["step_seconds"].get<double>());
 }
 
-TEST(Improve, ShowsWhereFlagsContradictEachOther) {
+TEST(Improve, ReportsContradictoryFlags) {
   const auto refused = [](Improve request, std::string_view expected) {
     request.format = Format::text;
     const Reply reply = run(request);
@@ -171,14 +171,14 @@ TEST(Improve, ShowsWhereFlagsContradictEachOther) {
   refused(twice, "error: --batch and the configuration differ: a batch of 128 and 64\n  give it only once\n");
 }
 
-TEST(Improve, SaysWhatDoesNotFit) {
+TEST(Improve, ReportsWhatDoesNotFit) {
   const Json today = answered(asked("--micro-batch-size 16777216 --global-batch-size 536870912"))["today"];
   EXPECT_FALSE(today["fits"].get<bool>());
   EXPECT_EQ(today["bound_by"].get<std::string>().substr(0, 8), "memory: ");
 }
 
-// The plan in the words of each launcher, read back and priced: the same seconds.
-TEST(ExplainRecipe, IsReadBackAndPricedTheSame) {
+// The plan in the syntax of each launcher, parsed back and estimated: the same time.
+TEST(ExplainRecipe, ParsesBackToTheSameEstimate) {
   const TemporaryFolder folder;
   const auto explained = [](std::string_view form, std::string_view distribution) {
     Session session;
@@ -187,14 +187,14 @@ TEST(ExplainRecipe, IsReadBackAndPricedTheSame) {
         "{}EXPLAIN (FORMAT {}) TRAIN maps ON pod WITH (b = 64, precision = bf16, distribution = '{}')", kMaps,
         form, distribution));
     EXPECT_EQ(reply.exit_code, ExitCode::ok) << reply.complaint;
-    // The answers of the two CREATEs come first.
+    // The answers to the two CREATE statements come first.
     const std::string& text = reply.output;
     const std::size_t last = text.rfind('\n', text.size() - 2);
     return Json::parse(text.substr(last + 1), nullptr, false);
   };
   struct Case {
     std::string_view form, distribution;
-    bool whole;  // the form has words for all of it
+    bool whole;  // the format can express all of it
   };
   const Case cases[] = {
       {"megatron", "node=4: slice b; gpu_a=4: slice b; gpu_b=2: slice d, f", true},

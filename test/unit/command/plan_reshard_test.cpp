@@ -1,4 +1,4 @@
-// `weft plan reshard`: what it answers, to people and to programs.
+// `weft plan reshard`: its output as text and as JSON.
 #include <fstream>
 #include <string>
 
@@ -13,7 +13,7 @@ namespace weft::command {
 using namespace session;
 namespace {
 
-// 1,000 floats from one host to the two devices of another; and rows to columns.
+// 1,000 floats from one host to two devices of another; and rows to columns.
 constexpr std::string_view kCases = R"([
   {"name": "copy", "src_mesh": [1, 1], "dst_mesh": [1, 2], "shape": [1000], "dtype_bytes": 4,
    "src_spec": [[]], "dst_spec": [[]]},
@@ -32,7 +32,7 @@ class PlanReshardCommand : public testing::Test {
   std::string file_ = folder_ / "cases.json";
 };
 
-TEST_F(PlanReshardCommand, SaysEveryMoveOfACase) {
+TEST_F(PlanReshardCommand, ListsEveryMoveOfACase) {
   const Reply reply = ask("turn", Format::json);
   ASSERT_EQ(reply.exit_code, ExitCode::ok) << reply.complaint;
   const auto json = nlohmann::json::parse(reply.output);
@@ -48,7 +48,7 @@ TEST_F(PlanReshardCommand, SaysEveryMoveOfACase) {
   EXPECT_EQ(move["bytes"], 200);
 }
 
-TEST_F(PlanReshardCommand, PassesOnInsideAHostForNothing) {
+TEST_F(PlanReshardCommand, ForwardingWithinAHostIsFree) {
   EXPECT_EQ(ask("copy").output,
             " start     end  from   to        bytes  elements\n"
             "  0 ns  3.2 us  src 0  dst 0  3.91 KiB  [0:1000]\n"
@@ -56,7 +56,7 @@ TEST_F(PlanReshardCommand, PassesOnInsideAHostForNothing) {
             "copy: 3.2 us, 1.000 of the lower bound 3.2 us\n");
 }
 
-TEST_F(PlanReshardCommand, HasALineForEveryCase) {
+TEST_F(PlanReshardCommand, PrintsALinePerCase) {
   EXPECT_EQ(ask("").output,
             "case    time  lower bound  ratio  moves\n"
             "copy  3.2 us       3.2 us  1.000      2\n"
@@ -67,12 +67,12 @@ TEST_F(PlanReshardCommand, HasALineForEveryCase) {
   EXPECT_EQ(json["cases"][1]["moves"], 4);
 }
 
-TEST_F(PlanReshardCommand, TakesAnotherBandwidth) {
+TEST_F(PlanReshardCommand, AcceptsABandwidth) {
   const auto json = nlohmann::json::parse(ask("copy", Format::json, "4 GB/s").output);
   EXPECT_DOUBLE_EQ(json["seconds"].get<double>(), 1e-6);
 }
 
-TEST_F(PlanReshardCommand, SaysWhatIsWrong) {
+TEST_F(PlanReshardCommand, ReportsErrors) {
   EXPECT_EQ(ask("trun").exit_code, ExitCode::user_error);
   EXPECT_NE(ask("trun").complaint.find("has no case trun\n  did you mean 'turn'?"), std::string::npos)
       << ask("trun").complaint;

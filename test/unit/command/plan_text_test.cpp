@@ -1,5 +1,6 @@
-// Plans as text: what EXPLAIN (FORMAT plan) prints reads back as it is, whatever the settings; and whatever a text
-// becomes, `weft plan` answers with a plan, a verdict or an error of the user's, never with a failed check.
+// Plans as text: what EXPLAIN (FORMAT plan) prints parses back unchanged under any settings. For
+// any changed text, `weft plan` answers with a plan, a verdict or a user error, never with a failed
+// check.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,7 +52,7 @@ constexpr std::string_view kSpreads[] = {
     "distribution = 'stage=2: stage; micro=4; schedule gpipe'",
 };
 
-// EXPLAIN's answer, or "" where these settings do not go together.
+// EXPLAIN's answer, or "" if these settings cannot be combined.
 std::string explained(const std::string& with, std::string_view on) {
   Session session;
   const Reply reply = session.execute(fmt::format(
@@ -69,7 +70,8 @@ std::string drawn_settings(Random& random) {
   return with;
 }
 
-// "" where the text is a plan that prints as it is and, where its head says of what model, is proven.
+// "" if the text is a plan that prints back unchanged and, if its header names the model, is
+// proven.
 std::string trouble(const std::string& text, bool proves) {
   const auto graph = plan::read(text, ops::all());
   if (!graph.ok()) return graph.error().message;
@@ -90,7 +92,7 @@ std::string trouble(const std::string& text, bool proves) {
   return reply.exit_code == ExitCode::ok ? "" : reply.complaint;
 }
 
-TEST(PlanText, OfOneDeviceReadsBackWhateverTheSettings) {
+TEST(PlanText, OfOneDeviceParsesBackUnderAnySettings) {
   for (std::size_t which = 0; which < std::size(kChoices); ++which)
     for (const std::string_view one : kChoices[which]) {
       const std::string with = one.empty() ? "" : fmt::format(", {}", one);
@@ -100,8 +102,8 @@ TEST(PlanText, OfOneDeviceReadsBackWhateverTheSettings) {
     }
 }
 
-TEST(PlanText, OfRanksReadsBackAndIsProvenWhateverTheSettings) {
-  // Each schedule of the learning rate by itself, then draws of all settings together.
+TEST(PlanText, OfRanksParsesBackAndIsProvenUnderAnySettings) {
+  // Each learning rate schedule by itself, then random combinations of all settings.
   std::vector<std::string> settings;
   for (const std::string_view one : kChoices[0])
     settings.push_back(fmt::format("{}{}, {}", one.empty() ? "" : ", ", one, kSpreads[0]));
@@ -121,7 +123,8 @@ TEST(PlanText, OfRanksReadsBackAndIsProvenWhateverTheSettings) {
   EXPECT_GT(plans, static_cast<int>(settings.size()) / 2);
 }
 
-// Cruder than MutatedPlan: tokens that stand anywhere, numbers at the ends of their types, lines twice or cut off.
+// Cruder than MutatedPlan: tokens moved anywhere, numbers at the limits of their types, lines
+// repeated or truncated.
 class MutatedText {
  public:
   MutatedText(std::string text, std::uint64_t seed) : text_(std::move(text)), random_(seed) {}
@@ -208,7 +211,7 @@ class MutatedText {
         return;
       }
       case 3: text_.erase(token.begin, token.size); return;
-      case 4: {  // a line once more, or not at all
+      case 4: {  // repeats or removes a line
         const std::size_t begin = text_.rfind('\n', token.begin) + 1, end = text_.find('\n', begin);
         if (end == std::string::npos) return;
         const std::string line = text_.substr(begin, end + 1 - begin);
@@ -230,7 +233,7 @@ class MutatedText {
 
 class PlanTextMutations : public ::testing::TestWithParam<std::string_view> {
  protected:
-  // What came of it where that is neither an answer nor an error of the user's.
+  // The outcome, if it is neither an answer nor a user error.
   std::string failure(const std::string& text, const std::string& path) {
     try {
       const auto graph = plan::read(text, ops::all());
@@ -247,7 +250,7 @@ class PlanTextMutations : public ::testing::TestWithParam<std::string_view> {
   }
 };
 
-TEST_P(PlanTextMutations, AreAnsweredWithoutAFailedCheck) {
+TEST_P(PlanTextMutations, NeverFailACheck) {
   const TemporaryFolder folder;
   const std::string path = folder / "step.plan";
   Random random(7 + GetParam().size());

@@ -1,4 +1,4 @@
-// Plans in stages and micro-batches as text and as traces: written, read again, proven, refused where they are wrong.
+// Pipelined plans as text and as traces: written, parsed back, proven, and rejected if wrong.
 #include <algorithm>
 #include <fstream>
 #include <map>
@@ -24,7 +24,7 @@ namespace {
 
 const std::string kSizes = "b = 8, s = 4, d = 4, h = 2, layers = 2, v = 6";
 
-class PlansInTime : public testing::Test {
+class PipelinedPlans : public testing::Test {
  protected:
   std::string explain(const std::string& on, const std::string& with) {
     Session session;
@@ -38,12 +38,12 @@ class PlansInTime : public testing::Test {
     std::ofstream(file) << text;
     return file;
   }
-  // What is said of it: that it is proven, or why it is not.
+  // The output of the proof: that the plan is proven, or why not.
   std::string prove(const std::string& text) {
     const Reply reply = run(PlanProve{.what = {write(text)}});
     return reply.output + reply.complaint;
   }
-  // The text with one more change, at the first of its lines that has all of these.
+  // Replaces one word of the text, in the first line that contains all of `in`.
   static std::string changed(std::string text, std::initializer_list<std::string_view> in,
                              std::string_view was, std::string_view now) {
     for (std::size_t begin = 0; begin < text.size();) {
@@ -62,9 +62,9 @@ class PlansInTime : public testing::Test {
   const TemporaryFolder folder_;
 };
 
-// A norm's clip takes the smaller of two numbers, so that a draw may see one of them alone: another constant in the
-// other is found all the same, with and without stages.
-TEST_F(PlansInTime, AConstantOfTheClipIsNotAnother) {
+// Gradient clipping takes a minimum of two numbers, so random values may exercise only one of them.
+// A wrong constant in the other is found all the same, with and without stages.
+TEST_F(PipelinedPlans, DetectsAWrongConstantInGradientClipping) {
   for (const std::string_view distribution :
        {"rank=2: slice s, ring attention", "rank=2: slice b", "rank=2: slice b; micro=2"}) {
     const std::string text =
@@ -78,7 +78,7 @@ TEST_F(PlansInTime, AConstantOfTheClipIsNotAnother) {
   }
 }
 
-TEST_F(PlansInTime, WhatIsWrittenIsReadAndProven) {
+TEST_F(PipelinedPlans, WrittenPlansParseBackAndAreProven) {
   for (const auto& [ranks, distribution] :
        {std::pair{"LOCAL 2", "stage=2: stage; micro=4; schedule zb_h1"},
         {"LOCAL 4", "stage=2: stage; data=2: slice b; micro=2"},
@@ -97,8 +97,8 @@ TEST_F(PlansInTime, WhatIsWrittenIsReadAndProven) {
   }
 }
 
-// What goes from one stage's mesh to another's is proven too: gathered where it is not, and not where it must be.
-TEST_F(PlansInTime, WhatCrossesBetweenMeshesIsProven) {
+// Transfers between the meshes of stages are proven too: a missing or an extra gather is found.
+TEST_F(PipelinedPlans, TransfersBetweenMeshesAreProven) {
   const std::string text = explain(
       "LOCAL 4", "distribution = 'stage=2: stage; gpu=2: slice b, in stage 1 slice h, f, v; micro=2'");
   ASSERT_NE(text.find("in stage 1 slice h, f, v"), std::string::npos) << text;
@@ -111,36 +111,36 @@ TEST_F(PlansInTime, WhatCrossesBetweenMeshesIsProven) {
   }
 }
 
-TEST_F(PlansInTime, AStageThatNothingLiesOnIsRefused) {
+TEST_F(PipelinedPlans, RejectsAnEmptyStage) {
   const std::string text = explain("LOCAL 2", "distribution = 'stage=2: stage; micro=2; schedule 1f1b'");
   const std::string said = prove(changed(text, {"# model"}, "stage=2: stage", "stage=7: stage"));
   EXPECT_EQ(said.find("proven equal"), std::string::npos) << said;
   EXPECT_NE(said.find("nothing is at place 2"), std::string::npos) << said;
 }
 
-TEST_F(PlansInTime, WhatIsRecomputedIsWrittenToo) {
+TEST_F(PipelinedPlans, WritesRecomputation) {
   const std::string text =
       explain("LOCAL 2", "recompute = layers, distribution = 'stage=2: stage; micro=2; schedule 1f1b'");
   EXPECT_NE(prove(text).find("proven equal"), std::string::npos) << prove(text);
 }
 
-TEST_F(PlansInTime, APlanChangedByHandIsProvenAsItIs) {
+TEST_F(PipelinedPlans, RejectsWrongEdits) {
   const std::string text = explain("LOCAL 2", "distribution = 'stage=2: stage; micro=2; schedule 1f1b'");
   // Micro-batches whose gradients are not summed.
   std::string wrong =
       changed(text, {"all-reduce", "axis=micro", "in backward"}, "all-reduce", "slice-across");
   EXPECT_EQ(prove(wrong).find("proven equal"), std::string::npos);
-  // Another operator where the schedule is right.
+  // Another operator, with the correct schedule.
   wrong = changed(text, {"= gelu-tanh %"}, "gelu-tanh", "tanh");
   EXPECT_NE(prove(wrong).find("not the plan of one device"), std::string::npos) << prove(wrong);
-  // A schedule that there is not, and one for other stages.
+  // An unknown schedule.
   wrong = changed(text, {"# model"}, "schedule 1f1b", "schedule nobodys");
   EXPECT_NE(prove(wrong).find("nobodys"), std::string::npos) << prove(wrong);
 }
 
-// Whichever of two values the numbers drawn lead to, the other is proven as well: here a step that is never taken back.
-// A sum over ranks for every micro-batch is right where each takes as many, and else one would wait for ever.
-TEST_F(PlansInTime, RanksThatTakeUnequalNumbersMoveNothingForEach) {
+// An all-reduce per micro-batch is valid if all ranks run equally many micro-batches; else a rank
+// would wait forever.
+TEST_F(PipelinedPlans, RejectsAllReducesPerMicroBatchIfTheirNumbersDiffer) {
   for (const bool unequal : {false, true}) {
     const std::string text = explain("LOCAL 2", fmt::format("distribution = 'data=2: slice b{}; micro=2'",
                                                             unequal ? ", micro-batches 3:1" : ""));
@@ -156,7 +156,9 @@ TEST_F(PlansInTime, RanksThatTakeUnequalNumbersMoveNothingForEach) {
   }
 }
 
-TEST_F(PlansInTime, BothSidesOfAChoiceAreProven) {
+// Whichever operand of a select the random values choose, the other is proven as well: here a step
+// that is never undone.
+TEST_F(PipelinedPlans, BothOperandsOfASelectAreProven) {
   const std::string text = explain(
       "LOCAL 2",
       "clip_norm = 1, post_validation = true, distribution = 'stage=2: stage; micro=2; schedule zb_h1'");
@@ -173,36 +175,37 @@ TEST_F(PlansInTime, BothSidesOfAChoiceAreProven) {
   EXPECT_EQ(tried, 6);
 }
 
-TEST_F(PlansInTime, PlacesThatAreNoneAreRefused) {
+TEST_F(PipelinedPlans, RejectsInvalidPlaces) {
   const std::string text = explain("LOCAL 2", "distribution = 'stage=2: stage; micro=2; schedule 1f1b'");
-  // The first product of the last place, moved to where nobody is.
+  // The first product of the last stage, moved to a place without a stage.
   EXPECT_NE(prove(changed(text, {"contract", "# place 1"}, "# place 1", "# place 7")).find("is at place 7"),
             std::string::npos);
   EXPECT_NE(prove(changed(text, {"contract", "# place 1"}, "# place 1", "# place first"))
                 .find("expected the number of a place, found 'first'"),
             std::string::npos);
-  // Back against the way.
+  // Backwards, against the order of the pipeline.
   const std::size_t last = text.find("cross-entropy %");
   ASSERT_NE(last, std::string::npos);
   const std::string back = changed(text, {"= cross-entropy %", "# place 1"}, "# place 1", "# place 0");
   EXPECT_NE(prove(back).find("cannot be at place 0"), std::string::npos) << prove(back);
-  // On: from there on everything else has to as well.
+  // Forwards: everything after it would have to move as well.
   const std::string on = changed(text, {"contract", "# place 0"}, "# place 0", "# place 1");
   EXPECT_NE(prove(on).find("cannot be at place 0"), std::string::npos) << prove(on);
-  // Without any of its own the reader finds one.
+  // Without a stated place, the parser infers one.
   const std::string none = changed(text, {"contract", "# place 1"}, "# place 1", "");
   EXPECT_NE(prove(none).find("proven equal"), std::string::npos) << prove(none);
   const std::string mesh = changed(text, {"# mesh: micro=2"}, "micro=2", "micro=4");
   EXPECT_NE(prove(mesh).find("# mesh: micro=2"), std::string::npos) << prove(mesh);
 }
 
-TEST_F(PlansInTime, IsNotPricedForAPlanWithoutTime) {
+TEST_F(PipelinedPlans, DoesNotEstimatePipelinedPlans) {
   const std::string file = write(explain("LOCAL 2", "distribution = 'stage=2: stage; micro=2'"));
   EXPECT_NE(run(PlanPrice{.file = file}).complaint.find("has stages or micro-batches"), std::string::npos);
 }
 
-// With a norm of all gradients: what stages receive at the end of a step is made of what they sent.
-TEST_F(PlansInTime, EveryMessageOfATraceIsSentAndReceivedOnce) {
+// With a norm over all gradients: what stages receive at the end of a step depends on what they
+// sent.
+TEST_F(PipelinedPlans, EveryMessageOfATraceIsSentAndReceivedOnce) {
   Session session;
   const std::string prefix = folder_ / "step";
   const auto said = answer(
@@ -224,7 +227,7 @@ TEST_F(PlansInTime, EveryMessageOfATraceIsSentAndReceivedOnce) {
   EXPECT_FALSE(sent.empty());
   EXPECT_EQ(sent, received);
   EXPECT_EQ(std::set(sent.begin(), sent.end()).size(), sent.size());
-  // It runs to its end, and takes at least what its busiest rank computes.
+  // The trace runs to its end and takes at least the compute time of its busiest rank.
   sim::TraceSystem system;
   system.replay = true;
   system.communications = 4;

@@ -1,4 +1,5 @@
-// `weft plan`: plans found and plans written, proven against the plan of one device, priced on clusters.
+// `weft plan`: plans found by the search and written plans, proven against the plan of one device
+// and estimated on clusters.
 #include "weft/app/command/plans.h"
 
 #include <string>
@@ -57,7 +58,7 @@ class Plans : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(Plans, WhatTheSearchFindsIsProven) {
+TEST_F(Plans, PlansOfTheSearchAreProven) {
   const Reply reply = run(PlanProve{.what = {std::string(kStatement)}, .format = Format::json});
   EXPECT_EQ(reply.exit_code, ExitCode::ok) << reply.complaint;
   EXPECT_NE(reply.output.find(R"("distribution":"rank=2: slice f","proven":true)"), std::string::npos)
@@ -75,14 +76,15 @@ TEST_F(Plans, EveryStatementOfAScriptIsProven) {
   EXPECT_NE(reply.output.find("proven equal", first + 1), std::string::npos) << reply.output;
 }
 
-TEST_F(Plans, AWrittenPlanIsProvenByItsOwnHead) {
+TEST_F(Plans, AWrittenPlanIsProvenFromItsHeader) {
   const Reply reply = prove(written());
   EXPECT_EQ(reply.exit_code, ExitCode::ok) << reply.complaint;
   EXPECT_NE(reply.output.find("its own sizes on rank=2"), std::string::npos) << reply.output;
 }
 
-// Its text says the phase of every node. A text without phases, as it was once written, is all forward.
-TEST_F(Plans, AWrittenPlanThatLearnsHasPhases) {
+// The text states the phase of every node. In a text without phases, an older format, all nodes are
+// forward.
+TEST_F(Plans, AWrittenTrainingPlanHasPhases) {
   Session session;
   const std::string text =
       session
@@ -106,7 +108,7 @@ TEST_F(Plans, AWrittenPlanThatLearnsHasPhases) {
   expect_refused(price(wrong), "runs in the forward phase and reads %");
 }
 
-TEST_F(Plans, UnevenSlicesAreProvenAsTheyAre) {
+TEST_F(Plans, UnevenSlicesAreProvenAtTheirOwnSizes) {
   Session session;
   const Reply plan = session.execute(
       "EXPLAIN (FORMAT plan) TRAIN digits_mlp ON LOCAL 3 "
@@ -118,20 +120,20 @@ TEST_F(Plans, UnevenSlicesAreProvenAsTheyAre) {
   EXPECT_NE(reply.output.find("its own sizes on rank=3"), std::string::npos) << reply.output;
 }
 
-TEST_F(Plans, AnotherOperatorIsRefusedWithItsNodeAndRank) {
+TEST_F(Plans, RejectsAWrongOperatorWithItsNodeAndRank) {
   expect_refused(prove(replaced(written(), "= relu ", "= tanh ")), "(tanh at h), sliced(f) on rank: rank 0");
 }
 
-TEST_F(Plans, AnotherAttributeIsRefused) {
+TEST_F(Plans, RejectsAWrongAttribute) {
   expect_refused(prove(replaced(written(), "{over=c}", "{over=c, smoothing=0.5}")),
                  "(cross-entropy at loss)");
 }
 
-TEST_F(Plans, AddendsThatAreNeverCombinedAreRefused) {
+TEST_F(Plans, RejectsPartialValuesThatAreNeverReduced) {
   expect_refused(prove(replaced(written(), "= all-reduce %11 {axis=rank}", "= relu %11")), "relu");
 }
 
-TEST_F(Plans, ALargePlanIsProvenAtSmallSizesAndItsChangesStay) {
+TEST_F(Plans, ALargePlanIsProvenAtSmallSizesWithItsChanges) {
   Session session;
   const Reply large = session.execute(
       "EXPLAIN (FORMAT plan) TRAIN digits_mlp ON LOCAL 4 "
@@ -144,7 +146,7 @@ TEST_F(Plans, ALargePlanIsProvenAtSmallSizesAndItsChangesStay) {
   expect_refused(prove(replaced(large.output, "= relu ", "= sigmoid ")), "(sigmoid at h)");
 }
 
-TEST_F(Plans, TheModelMustBeThePlans) {
+TEST_F(Plans, RejectsAModelOfAnotherPlan) {
   expect_refused(prove(written(), "INFER digits_mlp WITH (b = 8, p = 4, f = 4, c = 3)"),
                  "label is i32[b=8] in the model, i32[b=4] in the plan");
   expect_refused(prove(replaced(written(), "# model: ", "# modle: ")), "does not name its model");
@@ -154,21 +156,21 @@ TEST_F(Plans, TheModelMustBeThePlans) {
   expect_refused(prove(written(), "SHOW MODELS"), "no TRAIN");
 }
 
-TEST_F(Plans, WhatIsNoPlanIsRefusedWithItsPlace) {
+TEST_F(Plans, ReportsTheLocationOfSyntaxErrors) {
   expect_refused(prove(replaced(written(), "= contract ", "= contrakt ")), "contract");
   expect_refused(run(PlanProve{.what = {"nowhere.plan"}}), "nowhere.plan");
   expect_refused(run(PlanProve{.what = {"INFER digits_mlp"}}), "single-device");
   expect_refused(run(PlanProve{.what = {"SHOW MODELS; SHOW CLUSTERS"}}), "nothing to prove");
 }
 
-TEST_F(Plans, ShowWritesLayouts) {
+TEST_F(Plans, ShowPrintsLayouts) {
   const Reply reply = run(PlanShow{.file = file("step.plan", written())});
   EXPECT_EQ(reply.exit_code, ExitCode::ok) << reply.complaint;
   EXPECT_NE(reply.output.find("partial(sum) on rank"), std::string::npos) << reply.output;
   EXPECT_NE(reply.output.find("* %12 = all-reduce"), std::string::npos) << reply.output;
 }
 
-// Small, so that its collectives are simulated in no time.
+// Small, so that its collectives simulate quickly.
 constexpr std::string_view kCluster =
     "CREATE CLUSTER own AS 2 NODES OF 2 DEVICES h100"
     " LINK gpu WITHIN node (10 GB/s, 2 us) LINK ib ACROSS node (1 GB/s, 9 us);";
@@ -179,10 +181,10 @@ std::string explained(std::string_view format, std::string_view statement) {
   Session session;
   const Reply reply = session.execute(fmt::format("{} EXPLAIN (FORMAT {}) {}", kCluster, format, statement));
   EXPECT_EQ(reply.exit_code, ExitCode::ok) << reply.complaint;
-  return reply.output.substr(reply.output.find('\n') + 1);  // what CREATE says
+  return reply.output.substr(reply.output.find('\n') + 1);  // skips the answer to CREATE
 }
 
-TEST_F(Plans, APlanIsPricedAsExplainPredictsIt) {
+TEST_F(Plans, EstimatesAPlanAsExplainDoes) {
   for (const auto& [statement, cluster] :
        {std::pair{kOnOwn, file("own.weft", kCluster)}, std::pair{kStatement, std::string()}}) {
     const Reply reply = price(explained("plan", statement), cluster, {}, Format::json);
@@ -199,7 +201,7 @@ TEST_F(Plans, APlanIsPricedAsExplainPredictsIt) {
   }
 }
 
-TEST_F(Plans, APriceIsAReport) {
+TEST_F(Plans, PrintsTheReportOfExplain) {
   const std::string explanation = explained("text, COLLECTIVES", kOnOwn);
   const Reply reply = price(explained("plan", kOnOwn), file("own.weft", kCluster));
   EXPECT_NE(reply.output.find(" on own: node=2, gpu=2\n"), std::string::npos) << reply.output;
@@ -212,7 +214,7 @@ TEST_F(Plans, APriceIsAReport) {
   EXPECT_NE(reply.output.find("\nsent per rank: node "), std::string::npos) << reply.output;
 }
 
-TEST_F(Plans, APlanChangedByHandHasAPriceOfItsOwn) {
+TEST_F(Plans, EstimatesAnEditedPlan) {
   const std::string cluster = file("own.weft", kCluster);
   const auto sent = [&](const std::string& plan) {
     const Reply reply = price(plan, cluster, {}, Format::json);
@@ -227,7 +229,7 @@ TEST_F(Plans, APlanChangedByHandHasAPriceOfItsOwn) {
   EXPECT_EQ(sent(gathers) - sent(text), 32 * 10 * 4);
 }
 
-TEST_F(Plans, APlanThatDoesNotFitIsPricedAndSaysSo) {
+TEST_F(Plans, EstimatesAPlanThatDoesNotFit) {
   const std::string script =
       "CREATE DEVICE small (f32 = 1 TFLOP/s, memory = 1 KiB, bandwidth = 100 GB/s, launch = 1 us);" +
       replaced(std::string(kCluster), "h100", "small");
@@ -237,7 +239,7 @@ TEST_F(Plans, APlanThatDoesNotFitIsPricedAndSaysSo) {
   EXPECT_NE(reply.output.find(" per device, 1 KiB available"), std::string::npos) << reply.output;
 }
 
-TEST_F(Plans, AClusterThatIsNotThePlansIsRefused) {
+TEST_F(Plans, RejectsAClusterOfAnotherShape) {
   const std::string text = explained("plan", kOnOwn);
   expect_refused(price(text), "does not name its cluster; its mesh is node=2, gpu=2");
   expect_refused(price(text, "podd"), "did you mean 'pod'");
@@ -253,15 +255,15 @@ TEST_F(Plans, AClusterThatIsNotThePlansIsRefused) {
   EXPECT_EQ(price(written(), "local 2").exit_code, ExitCode::ok);
 }
 
-TEST_F(Plans, WhatIsNoPlanHasNoPrice) {
+TEST_F(Plans, DoesNotEstimateInvalidPlans) {
   expect_refused(price("TRAIN digits_mlp"), "not a plan");
   expect_refused(price(replaced(written(), "= contract ", "= contrakt ")), "contract");
   expect_refused(price(replaced(written(), "# mesh: ", "# mehs: ")), "does not state its mesh");
   EXPECT_EQ(run(PlanPrice{.file = "nowhere.plan"}).exit_code, ExitCode::world_error);
 }
 
-// The search, the rules and the proof all end; what was left out is said.
-TEST(Seconds, EndAStatementWithWhatWasFoundByThen) {
+// The search, the rules and the proof all stop in time, and the report says what was skipped.
+TEST(Seconds, EndAStatementWithTheBestPlanSoFar) {
   Session session;
   const Reply reply =
       session.execute("EXPLAIN (VERBOSE) TRAIN char_gpt ON pod WITH (planning_seconds = 0.001)");
@@ -270,15 +272,15 @@ TEST(Seconds, EndAStatementWithWhatWasFoundByThen) {
   for (const std::string_view said :
        {"stopped: out of time", "not used: out of time", "not proven: out of time"})
     EXPECT_NE(output.find(said), std::string::npos) << said << "\n" << reply.output;
-  // With time enough nothing is left out.
+  // With enough time nothing is skipped.
   const Reply whole =
       session.execute("EXPLAIN (VERBOSE) TRAIN digits_mlp ON pod WITH (planning_seconds = 1000)");
   EXPECT_EQ(whole.output.find("out of time"), std::string::npos) << whole.output;
 }
 
-// What the error advises was planned: the same statement with that batch passes, and so does the larger limit.
-// Of what is not trained: a training may go in micro-batches, which fit nearly always.
-TEST(WhatFits, IsWhatAnErrorAdvises) {
+// The hint of the error is valid: the same statement passes with that batch size, and with that
+// larger limit. For inference: training may use micro-batches, which nearly always fit.
+TEST(WhatFits, MatchesTheHintOfTheError) {
   const auto statement = [](std::string_view batch, std::string_view limit) {
     return fmt::format(
         "EXPLAIN (SUMMARY) INFER digits_mlp ON pod WITH (b = {}, memory_limit = '{}', search_limit = 8, "

@@ -1,4 +1,4 @@
-// weft profile: what is measured makes sense, and what is written is a script that Weft accepts.
+// weft profile: measurements are plausible, and the printed script is accepted by Weft.
 #include "weft/app/command/profile.h"
 #include "weft/app/explain/profile_cluster.h"
 #include "weft/app/explain/profile_device.h"
@@ -42,7 +42,7 @@ measure::MachineProfile given_profile() {
   return profile;
 }
 
-TEST(PrintCluster, IsAScriptThatMakesTheMeasuredCluster) {
+TEST(PrintCluster, PrintsAScriptThatCreatesTheMeasuredCluster) {
   const auto text = explain::print_cluster(given_profile(), "here");
   ASSERT_TRUE(text.ok()) << text.error().message;
   Session session;
@@ -55,11 +55,11 @@ TEST(PrintCluster, IsAScriptThatMakesTheMeasuredCluster) {
   const auto cluster = find_collective_cluster(folder / "here.weft");
   ASSERT_TRUE(cluster.ok()) << cluster.error().message;
   EXPECT_EQ(cluster->topology.devices, 2);
-  // The last cluster counts: shared memory, at what a rank gets while the other sends too.
+  // The last cluster is used: shared memory, at the bandwidth of a rank while the other sends too.
   for (const auto& link : cluster->topology.links) EXPECT_NEAR(link.bytes_per_second, 9.5e9, 1);
 }
 
-TEST(PrintCluster, ShowsWhatWasMeasured) {
+TEST(PrintCluster, ShowsTheMeasurements) {
   const std::string text = *explain::print_cluster(given_profile(), "here");
   for (const std::string_view each :
        {"-- copy", "25.5 GB/s", "6.4 us", "CREATE DEVICE here_core (f64 = 30 GFLOP/s, f32 = 60 GFLOP/s",
@@ -68,7 +68,7 @@ TEST(PrintCluster, ShowsWhatWasMeasured) {
     EXPECT_NE(text.find(each), std::string::npos) << each << "\nin\n" << text;
 }
 
-TEST(PrintCluster, SharesAHostAmongMoreRanksThanCores) {
+TEST(PrintCluster, DividesAHostAmongMoreRanksThanCores) {
   measure::MachineProfile profile = given_profile();
   profile.ranks = 8;
   EXPECT_NE(explain::print_cluster(profile, "here")
@@ -77,7 +77,7 @@ TEST(PrintCluster, SharesAHostAmongMoreRanksThanCores) {
       << *explain::print_cluster(profile, "here");
 }
 
-TEST(PrintCluster, SeveralHostsHaveALinkBetweenThem) {
+TEST(PrintCluster, LinksSeveralHosts) {
   measure::MachineProfile profile = given_profile();
   profile.ranks = 4;
   profile.hosts = 2;
@@ -90,7 +90,7 @@ TEST(PrintCluster, SeveralHostsHaveALinkBetweenThem) {
   EXPECT_EQ(reply.exit_code, ExitCode::ok) << reply.complaint;
 }
 
-TEST(PrintCluster, RefusesWhatIsNoClusterOrName) {
+TEST(PrintCluster, RejectsInvalidClustersAndNames) {
   for (const std::string_view name : {"", "a b", "1a", "x;", "CREATE"}) {
     const auto text = explain::print_cluster(given_profile(), name);
     Session session;
@@ -104,12 +104,12 @@ TEST(PrintCluster, RefusesWhatIsNoClusterOrName) {
   EXPECT_FALSE(explain::print_cluster(empty, "here").ok());
 }
 
-TEST(Pairs, AreAllOfFewRanksAndSomeOfMany) {
+TEST(Pairs, CoverAllPairsOfFewRanksAndSomeOfMany) {
   EXPECT_EQ(measure::pairs_of(1).size(), 0u);
   EXPECT_EQ(measure::pairs_of(2).size(), 1u);
   EXPECT_EQ(measure::pairs_of(8).size(), 28u);
   EXPECT_EQ(measure::pairs_of(64).size(), 64u + 32u);
-  for (const std::int32_t ranks : {2, 3, 8, 64, 65})  // the round of all ranks needs its links
+  for (const std::int32_t ranks : {2, 3, 8, 64, 65})  // the round over all ranks needs its links
     for (std::int32_t rank = 0; rank < ranks; ++rank) {
       const std::int32_t next = (rank + 1) % ranks;
       const std::pair pair(std::min(rank, next), std::max(rank, next));
@@ -117,7 +117,7 @@ TEST(Pairs, AreAllOfFewRanksAndSomeOfMany) {
     }
 }
 
-TEST(Rates, ArePositiveAndOfAllKinds) {
+TEST(Rates, ArePositiveForEveryKind) {
   const auto rates = measure::measure_rates({.cached_bytes = 4096,
                                              .large_bytes = 65536,
                                              .matrix_side = 16,
@@ -127,7 +127,7 @@ TEST(Rates, ArePositiveAndOfAllKinds) {
   for (const cost::Rate& rate : rates) EXPECT_GT(rate.per_second, 0) << rate.what;
 }
 
-TEST(Links, OfThreeThreadsAreMeasuredBothWaysAndTogether) {
+TEST(Links, OfThreeThreadsAreMeasuredInBothDirectionsAndTogether) {
   constexpr std::int32_t kRanks = 3;
   auto jobs = transport::make_thread_jobs(kRanks, std::chrono::seconds(10));
   std::vector<std::vector<cost::LinkTime>> links(kRanks);
@@ -150,7 +150,7 @@ TEST(Links, OfThreeThreadsAreMeasuredBothWaysAndTogether) {
       });
   }
   for (const std::string& trouble : troubles) EXPECT_EQ(trouble, "");
-  ASSERT_EQ(links[0].size(), 6u + 3u);  // both ways of three pairs, and the round
+  ASSERT_EQ(links[0].size(), 6u + 3u);  // three pairs in both directions, and the round
   EXPECT_EQ(links[0].size(), links[2].size());
   for (const cost::LinkTime& link : links[0]) {
     EXPECT_NE(link.from, link.to);
@@ -159,7 +159,7 @@ TEST(Links, OfThreeThreadsAreMeasuredBothWaysAndTogether) {
   }
 }
 
-// The statistics of whoever runs the tests stay as they are.
+// The statistics of the user who runs the tests stay unchanged.
 class OwnStatistics {
  public:
   OwnStatistics() {
@@ -178,7 +178,7 @@ class OwnStatistics {
   std::optional<std::string> was_;
 };
 
-TEST(ProfileModel, RefusesWhatIsNoModelOrCannotGoTogether) {
+TEST(ProfileModel, RejectsUnknownModelsAndConflictingOptions) {
   const auto complaint = [](Profile request) {
     const Reply reply = run(request);
     EXPECT_EQ(reply.exit_code, ExitCode::user_error);
@@ -194,8 +194,8 @@ TEST(ProfileModel, RefusesWhatIsNoModelOrCannotGoTogether) {
             std::string::npos);
 }
 
-// What was measured is what the next EXPLAIN says it is.
-TEST(ProfileModel, KeepsTheTimesOfAModelsUnits) {
+// The next EXPLAIN uses the measured times.
+TEST(ProfileModel, KeepsTheTimesOfUnits) {
   const OwnStatistics own;
   if (const auto opened = cost::Statistics::open({}, cost::Access::write); !opened.ok())
     GTEST_SKIP() << opened.error().message;
@@ -207,8 +207,9 @@ TEST(ProfileModel, KeepsTheTimesOfAModelsUnits) {
   EXPECT_GT(statistics->operator_times()->size(), 3u);
 }
 
-// What others disturbed is not what later plans rest on, unless it is asked for; and it can be forgotten.
-TEST(Statistics, AreKeptWhenRememberedShownAndCleared) {
+// Disturbed measurements are not kept for later plans unless requested, and statistics can be
+// cleared.
+TEST(Statistics, AreKeptShownAndCleared) {
   const OwnStatistics own;
   if (const auto opened = cost::Statistics::open({}, cost::Access::write); !opened.ok())
     GTEST_SKIP() << opened.error().message;
@@ -227,13 +228,13 @@ TEST(Statistics, AreKeptWhenRememberedShownAndCleared) {
   const std::string cleared = say("CLEAR STATISTICS");
   EXPECT_NE(cleared, "cleared statistics: 0 rows of this machine\n");
   EXPECT_EQ(say("SHOW STATISTICS"), "no statistics\n");
-  // CLEAR is a name like any other elsewhere.
+  // CLEAR is an ordinary name elsewhere.
   say("CREATE MODEL clear (b = 2) INPUT clear[b] AS SELECT sum(clear) AS y FROM clear");
   EXPECT_NE(session.execute("CLEAR MODELS").complaint.find("cannot clear 'MODELS'"), std::string::npos);
 }
 
-// What was measured of a GPU replaces what a data sheet says of it; what was not measured is not stated.
-TEST(Profile, OfADeviceIsAScript) {
+// Measured figures of a GPU replace those of its data sheet; unmeasured ones are omitted.
+TEST(Profile, OfADevicePrintsAScript) {
   measure::DeviceRates rates;
   rates.products = {{cluster::Precision::tf32, 1024, 166e12},
                     {cluster::Precision::tf32, 8192, 356e12},
@@ -243,13 +244,13 @@ TEST(Profile, OfADeviceIsAScript) {
   rates.launch_seconds = 4e-6;
   rates.in_bytes_per_second = rates.out_bytes_per_second = 55.5e9;
   rates.memory_bytes = std::int64_t{139} << 30;
-  // Twice as long at half the rate: together two thirds of the better.
+  // Twice the time at half the rate: together two thirds of the higher rate.
   rates.kernels = {{cluster::KernelKind::attention, "s 1024", 200e12},
                    {cluster::KernelKind::attention, "s 4096", 400e12},
                    {cluster::KernelKind::convolution, "side 56", 300e12}};
   EXPECT_NEAR(rates.typical(cluster::KernelKind::attention), 400e12 * 2 / 3, 1e6);
   EXPECT_EQ(rates.typical(cluster::KernelKind::attention_gradient), 0);
-  // A shape that reaches half of the device's rate says what that is.
+  // A shape that reaches half of the device's rate is scaled up accordingly.
   rates.kernels.push_back({cluster::KernelKind::attention_gradient, "s 1024", 100e12, 0.5});
   EXPECT_NEAR(rates.typical(cluster::KernelKind::attention_gradient), 200e12, 1e6);
   rates.kernels.pop_back();
@@ -274,7 +275,7 @@ TEST(Profile, OfADeviceIsAScript) {
   EXPECT_FALSE(explain::print_device(rates, "NVIDIA H200", "two words").ok());
 }
 
-TEST(Profile, OfAnUnknownDeviceIsRefused) {
+TEST(Profile, RejectsAnUnknownDevice) {
   Profile request;
   request.device = "tpu";
   EXPECT_NE(run(request).complaint.find("unknown device: tpu"), std::string::npos);

@@ -1,5 +1,5 @@
-// Shipped models of every kind are proven, trained or inferred, on meshes with axes of 2 and of 3 ranks; and so are
-// smaller ones whose sizes are tied in ways that only large ones have.
+// Shipped models of every kind are proven, for training or inference, on meshes with axes of 2 and
+// of 3 ranks. So are smaller models with the size constraints of large ones.
 #include <string>
 #include <string_view>
 
@@ -18,7 +18,7 @@ struct ProvenModel {
   std::string_view name, script;
 };
 
-// Two towers that meet in a square of similarities: its rows and columns are one size.
+// Two towers whose outputs form a square similarity matrix: its rows and columns have one size.
 constexpr std::string_view kTowers = R"(
 CREATE MODEL towers (b = 1024, p = 3072, s = 77, v = 49408, d = 512)
   INPUT image[b, p], text[b, s] OF int32
@@ -32,7 +32,7 @@ SELECT mean(CASE WHEN a = b THEN chance ELSE 0 END) AS loss FROM chance;
 TRAIN towers ON pod WITH (distribution = 'node=4: slice b; gpu=8: slice d')
 )";
 
-// As MobileNetV2 is built: grouped convolutions between batch norms, in inverted residuals.
+// The structure of MobileNetV2: grouped convolutions between batch norms, in inverted residuals.
 constexpr std::string_view kInverted = R"(
 CREATE OR REPLACE LAYER conv_norm(x[b, c, h, w])
   (b = 1, c = 32, h = 112, w = 112, o = 32, i = c, r = 3, q = r, stride = 1, padding = 1, groups = 1)
@@ -68,8 +68,8 @@ SELECT mean(cross_entropy(logits, label) OVER (PARTITION BY b)) AS loss FROM log
 TRAIN mobile ON pod WITH (b = 1024, distribution = 'node=4: slice b; gpu=8: slice o')
 )";
 
-// As CLIP is built: patches of images and words of texts through towers, and a square of similarities whose rows
-// and columns are one size. Rules move its slices and make one number of counts that are equal.
+// The structure of CLIP: image patches and text tokens through two towers, and a square similarity
+// matrix whose rows and columns have one size. Rules move its slices and merge equal counts.
 constexpr std::string_view kPair = R"(
 CREATE OR REPLACE LAYER tower_block(x[b, s, d])
   (b = 1, s = 50, d = 768, h = 12, e = d / h, f = 4 * d)
@@ -121,8 +121,8 @@ FROM similar;
 TRAIN pair ON pod WITH (b = 1024, layers = 1, distribution = 'node=4: slice b; gpu=8: slice b')
 )";
 
-// As DeepSeek-V2 is built: keys and values from a latent, a rotary part beside it, shared and routed experts, of
-// which every layer has counts that are equal to another's.
+// The structure of DeepSeek-V2: keys and values from a latent, with a separate rotary part; shared
+// and routed experts. Every layer has counts that equal those of another.
 constexpr std::string_view kLatent = R"(
 CREATE OR REPLACE LAYER compressed_attention(x[b, s, d])
   (b = 1, s = 4096, d = 2048, h = 16, e = 128, l = 512, m = 64, u = 128)
@@ -180,7 +180,7 @@ TRAIN deep ON pod WITH (b = 64, layers = 1, optimizer = sgd, memory_limit = 900 
 gpu=8: slice h, x, f, v')
 )";
 
-// The square alone, whose losses rules draw together.
+// Only the square similarity matrix; rules merge its two losses.
 constexpr std::string_view kSquare = R"(
 CREATE MODEL sq (b = 1024, o = 512) INPUT x[b, o], y[b, o] PARAMETER w[o] INIT ones
 AS WITH
@@ -191,7 +191,8 @@ SELECT mean(cross_entropy(similar, b) OVER (PARTITION BY b)) / 2 + mean(cross_en
 TRAIN sq ON pod WITH (distribution = 'node=4: slice o; gpu=8: slice b')
 )";
 
-// ResNet-50 with a block of each kind, trained: with all of its blocks it is proven where it is inferred.
+// ResNet-50 with one block of each kind, for training. With all its blocks it is proven for
+// inference.
 constexpr std::string_view kResidual = R"(
 CREATE MODEL residual (b = 1, c = 3, h = 224, w = 224, classes = 1000)
   INPUT image[b, c, h, w], label[b] OF int32
@@ -207,8 +208,8 @@ SELECT mean(cross_entropy(logits, label) OVER (PARTITION BY b)) AS loss FROM log
 TRAIN residual ON pod WITH (b = 1024, distribution = 'node=4: slice b; gpu=8: slice b')
 )";
 
-// Every rank's statistics are of its own part of the batch, of which the small model must have enough: it is the
-// smallest that has one block.
+// Every rank computes statistics of its own batch shard, and the small model must have enough
+// samples: it is the smallest with one block.
 constexpr std::string_view kResidualLocal = R"(
 CREATE MODEL residual (b = 1, c = 3, h = 12, w = 12, classes = 10)
   INPUT image[b, c, h, w], label[b] OF int32

@@ -1,4 +1,4 @@
-// weft rules as people use it: files in, verdicts and plans out.
+// weft rules as users run it: files in, verdicts and plans out.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using Json = nlohmann::json;
 
 const std::string kExamples = WEFT_SOURCE_DIR "/examples/rules/";
 
-// A few rules, so that a test does not prove them all.
+// Only a few rules, so that tests do not prove all of them.
 constexpr std::string_view kRules =
     "rule merge_products explore\n"
     "  why   one product instead of two\n"
@@ -35,7 +35,7 @@ constexpr std::string_view kRules =
     "  left  y = relu(relu(x))\n"
     "  right y = relu(x)\n";
 
-// Not so where both are negative.
+// False if both are negative.
 constexpr std::string_view kWrongRule =
     "rule wrong_sum normalize\n"
     "  given x[I], y[I]\n"
@@ -53,7 +53,7 @@ class RulesSession : public testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(RulesSession, JudgesTheFieldsRulesALineEach) {
+TEST_F(RulesSession, JudgesJsonlRulesOnePerLine) {
   const Reply reply = run(RulesProve{.files = {kExamples + "by_position.jsonl"}});
   EXPECT_EQ(reply.exit_code, ExitCode::ok) << reply.complaint;
   std::istringstream lines(reply.output);
@@ -68,7 +68,7 @@ TEST_F(RulesSession, JudgesTheFieldsRulesALineEach) {
   EXPECT_LT(verdicts[2]["error_probability"].get<double>(), 1e-9);
 }
 
-TEST_F(RulesSession, GoesOnAfterALineThatIsNoRule) {
+TEST_F(RulesSession, ContinuesAfterAnInvalidLine) {
   const std::string good =
       R"({"id":"r","inputs":{"x":{"template_shape":[2,4]}},"source":[{"op":"relu","in":["x"],"attrs":{}},{"op":"relu","in":["%0.0"],"attrs":{}}],)"
       R"("target":[{"op":"relu","in":["x"],"attrs":{}}],"outputs":[{"source":"%1.0","target":"%0.0"}]})";
@@ -80,7 +80,7 @@ TEST_F(RulesSession, GoesOnAfterALineThatIsNoRule) {
   EXPECT_NE(reply.output.find(R"("verdict":"proven")"), std::string::npos) << reply.output;
 }
 
-TEST_F(RulesSession, TellsWhyARuleIsFalse) {
+TEST_F(RulesSession, ExplainsWhyARuleIsFalse) {
   const std::string path = write(
       "false.rules", "rule swap explore\n  given x[I], y[I]\n  left  d = sub(x, y)\n  right d = sub(y, x)\n");
   const Reply reply = run(RulesProve{.files = {path}, .again = true});
@@ -102,7 +102,7 @@ TEST_F(RulesSession, KeepsProofsAndUsesThem) {
   EXPECT_EQ(rules[1]["kind"], "normalize");
 }
 
-TEST_F(RulesSession, GoesOnWithoutACacheThatOthersMayWriteToAndSaysSo) {
+TEST_F(RulesSession, ContinuesWithoutACacheThatOthersMayWrite) {
   const std::string proofs = folder_ / "proofs", plans = folder_ / "plans";
   for (const std::string& place : {proofs, plans}) {
     std::filesystem::create_directory(place);
@@ -127,14 +127,14 @@ TEST_F(RulesSession, GoesOnWithoutACacheThatOthersMayWriteToAndSaysSo) {
   EXPECT_TRUE(std::filesystem::is_empty(plans));
 }
 
-TEST_F(RulesSession, LetsRulesFireOnPlansDrawnForThem) {
+TEST_F(RulesSession, FiresRulesOnRandomPlans) {
   const Reply reply = run(RulesTest{.files = {write("some.rules", kRules)}, .format = Format::json});
   EXPECT_EQ(reply.exit_code, ExitCode::ok) << reply.output;
   for (const Json& row : Json::parse(reply.output)) EXPECT_GT(row["fired"], 10) << row;
 }
 
-// Equal as the prover means it: up to rounding where the proof is, and of the same files.
-TEST_F(RulesSession, TestsWhatIsProvenUpToRounding) {
+// Equality as in the proof: up to rounding if the proof is, and for the rules of the same files.
+TEST_F(RulesSession, TestsRulesProvenUpToRounding) {
   constexpr std::string_view kUpToRounding =
       "rule log_of_exp normalize\n"
       "  given x[I]\n"
@@ -158,8 +158,8 @@ TEST_F(RulesSession, TestsWhatIsProvenUpToRounding) {
   EXPECT_EQ(Json::parse(lines.output).size(), 3u) << lines.output;
 }
 
-// What only confirms a statement stays out of a plan that is written to a file.
-TEST_F(RulesSession, KeepsNotesApartFromPlans) {
+// Confirmations of statements stay out of a plan that is written to a file.
+TEST_F(RulesSession, KeepsNotesOutOfPlans) {
   Session session;
   std::string notes;
   session.on_note = [&](std::string_view note) { notes += note; };
@@ -173,7 +173,7 @@ TEST_F(RulesSession, KeepsNotesApartFromPlans) {
   EXPECT_EQ(run(RulesApply{.plan = path, .files = {write("some.rules", kRules)}}).exit_code, ExitCode::ok);
 }
 
-TEST_F(RulesSession, NamesTheRulesThatItDoesNotUse) {
+TEST_F(RulesSession, NamesTheRulesItDoesNotUse) {
   const std::string rules = write("some.rules", std::string(kRules) + std::string(kWrongRule));
   RulesApply apply{.plan = kExamples + "attention.json", .files = {rules}};
   const Reply text = run(apply);
@@ -202,13 +202,13 @@ TEST_F(RulesSession, AppliesRulesToAModelAndRunsIt) {
   const Json warm = Json::parse(run(apply).output);
   EXPECT_EQ(warm["seconds_after"], answer["seconds_after"]);
   EXPECT_EQ(warm["counts"]["nodes_priced"], 0);
-  // What was written is a plan, and nothing makes it cheaper still.
+  // The output is a plan, and no rule makes it cheaper.
   apply.plan = plan;
   apply.check = false;
   EXPECT_EQ(Json::parse(run(apply).output)["trail"].size(), 0u);
 }
 
-TEST_F(RulesSession, SaysWhatBecameOfARule) {
+TEST_F(RulesSession, ExplainsWhatHappenedToARule) {
   const std::string rules = write("some.rules", kRules);
   const Json answer = Json::parse(run(RulesWhy{.plan = kExamples + "attention.json",
                                                .rule = "merge_products",
@@ -223,7 +223,7 @@ TEST_F(RulesSession, SaysWhatBecameOfARule) {
   EXPECT_EQ(unknown.complaint, "error: no such rule: merge_product\n  did you mean 'merge_products'?\n");
 }
 
-TEST_F(RulesSession, AnswersWhatIsNotThere) {
+TEST_F(RulesSession, ReportsMissingFilesAndModels) {
   EXPECT_EQ(run(RulesApply{.plan = "resnet5", .files = {write("some.rules", kRules)}}).complaint,
             "error: no such file or shipped model: resnet5\n  did you mean 'resnet50'?\n");
   EXPECT_EQ(run(RulesApply{.plan = "resnet50", .device = "a10"}).exit_code, ExitCode::user_error);

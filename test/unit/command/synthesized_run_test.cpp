@@ -1,4 +1,5 @@
-// Synthesized programs really run, with the right result: all published topologies of at most 16 devices.
+// Synthesized programs run with the right result, on all published topologies of at most 16
+// devices.
 #include <unistd.h>
 
 #include <gtest/gtest.h>
@@ -43,7 +44,7 @@ cluster::Topology published(const char* name) {
   return std::move(topology).value();
 }
 
-// Through the door that people use, on threads of this process.
+// Through the command, on threads of this process.
 void expect_to_run(const collective::Program& program, const std::string& what) {
   const std::filesystem::path file = std::filesystem::temp_directory_path() /
                                      ("weft_synthesized_" + std::to_string(::getpid()) + ".program");
@@ -60,7 +61,7 @@ void expect_to_run(const collective::Program& program, const std::string& what) 
 }
 
 TEST(SynthesizedRun, TreesGatherAndReduce) {
-  if (!std::filesystem::exists(kWires)) GTEST_SKIP() << "the corpus is not here";
+  if (!std::filesystem::exists(kWires)) GTEST_SKIP() << "the corpus is not installed";
   for (const char* name : kSmall)
     for (const Kind kind : {Kind::all_gather, Kind::all_reduce}) {
       const auto forest = synthesis::grow_forest(published(name), kind, 0);
@@ -73,8 +74,8 @@ TEST(SynthesizedRun, TreesGatherAndReduce) {
     }
 }
 
-TEST(SynthesizedRun, SchedulesInTimeDoEveryCollective) {
-  if (!std::filesystem::exists(kWires)) GTEST_SKIP() << "the corpus is not here";
+TEST(SynthesizedRun, TimeExpandedSchedulesRunEveryCollective) {
+  if (!std::filesystem::exists(kWires)) GTEST_SKIP() << "the corpus is not installed";
   for (const char* name : {"dgx1_25GBps", "forestcoll_a100x1", "sccl_AMD4"})
     for (const Kind kind : {Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce, Kind::all_to_all}) {
       const auto network = synthesis::step_network(published(name));
@@ -87,8 +88,8 @@ TEST(SynthesizedRun, SchedulesInTimeDoEveryCollective) {
     }
 }
 
-TEST(SynthesizedRun, FlowsBringEveryBlock) {
-  if (!std::filesystem::exists(kWires)) GTEST_SKIP() << "the corpus is not here";
+TEST(SynthesizedRun, FlowsDeliverEveryBlock) {
+  if (!std::filesystem::exists(kWires)) GTEST_SKIP() << "the corpus is not installed";
   for (const char* name : {"dgx1_25GBps", "direct_torus4x4"}) {
     const auto ways = synthesis::route_all_to_all(published(name));
     ASSERT_TRUE(ways.ok()) << ways.error().message;
@@ -101,7 +102,8 @@ TEST(SynthesizedRun, FlowsBringEveryBlock) {
   }
 }
 
-// Two ranks sum in either order to the same bits, whatever runs it; so the weights tell whether it ran right.
+// Two ranks sum to the same bits in either order, whatever runs the sum, so equal weights show that
+// it ran correctly.
 TEST(SynthesizedRun, APlanRunsTheTreesItNames) {
   const TemporaryFolder folder;
   const auto trained = [&](const std::string& file, const std::string& algorithm) {

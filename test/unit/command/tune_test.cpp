@@ -1,4 +1,5 @@
-// weft tune: what ranks tell each other, what rank 0 makes of it, and how predictions are judged.
+// weft tune: the messages between ranks, how rank 0 evaluates them, and how predictions are
+// checked.
 #include "weft/app/command/tune.h"
 
 #include <algorithm>
@@ -29,10 +30,11 @@ comm::ChoiceTable table_of(std::vector<comm::Candidate> candidates) {
   return table;
 }
 
-TEST(TuneCheck, ComparesPredictionsAndChoicesWithWhatWasMeasured) {
+TEST(TuneCheck, ComparesPredictionsAndChoicesWithMeasurements) {
   const auto table = table_of({{.name = "direct mailbox", .times = {{100, 1e-6}, {10'000, 1e-6}}},
                                {.name = "direct", .times = {{100, 2e-6}, {10'000, 2e-6}}}});
-  // The mailbox was to take 1 us and takes 2, then 3; "direct" takes 2 us as foretold, and is better by half.
+  // The mailbox was predicted at 1 us and takes 2, then 3; "direct" takes the predicted 2 us, up to
+  // a third less.
   const auto measured = table_of({{.name = "direct mailbox", .times = {{1000, 2e-6}, {2000, 3e-6}}},
                                   {.name = "direct", .times = {{1000, 2e-6}, {2000, 2e-6}}},
                                   {.name = "chosen", .times = {{1000, 2.2e-6}, {2000, 3.6e-6}}}});
@@ -51,7 +53,7 @@ TEST(TuneCheck, ComparesPredictionsAndChoicesWithWhatWasMeasured) {
   EXPECT_EQ(checks.all.worst, check.worst);
 }
 
-TEST(TuneCheck, TransportsAndRanksHaveRowsOfTheirOwn) {
+TEST(TuneCheck, HasARowPerTransportAndNumberOfRanks) {
   comm::ChoiceTable table, measured;
   for (const std::int32_t ranks : {2, 4}) {
     const Setting setting{Kind::all_gather, ranks, 1, "tcp", false};
@@ -66,7 +68,7 @@ TEST(TuneCheck, TransportsAndRanksHaveRowsOfTheirOwn) {
   EXPECT_EQ(checks.all.choices, 0);
 }
 
-TEST(TuneCheck, JudgesFormulasWhereNothingWasTuned) {
+TEST(TuneCheck, ChecksFormulasWhereNothingWasTuned) {
   const comm::ChoiceTable defaults = comm::ChoiceTable::defaults();
   const double expected = defaults.expect(kSetting, "direct two-shot").seconds(1 << 20);
   const measure::TuneChecks checks = measure::check_predictions(
@@ -75,12 +77,12 @@ TEST(TuneCheck, JudgesFormulasWhereNothingWasTuned) {
   EXPECT_NEAR(checks.all.median_error, 0.5, 1e-9);
 }
 
-TEST(TuneCheck, OfNothingIsNothing) {
+TEST(TuneCheck, IsEmptyWithoutMeasurements) {
   EXPECT_TRUE(measure::check_predictions(comm::ChoiceTable::defaults(), {}).rows.empty());
   EXPECT_EQ(measure::check_predictions({}, {}).all.choices, 0);
 }
 
-// What two ranks answer who both take so long in every batch.
+// The answers of two ranks that both take the given time in every batch.
 std::vector<measure::TuneTimes> answers(const measure::TuneOrder& order,
                                         const std::map<std::string, double>& seconds) {
   measure::TuneTimes times;
@@ -100,7 +102,7 @@ std::vector<std::string> names_of(const measure::TuneOrder& order) {
   return names;
 }
 
-TEST(TuneRounds, LeaveOutWhatIsFarBehindButNeverDirect) {
+TEST(TuneRounds, DropSlowAlgorithmsExceptDirect) {
   measure::TuneRounds rounds(kSetting, measure::TuneRounds::Purpose::predict);
   const measure::TuneOrder first = rounds.order(4096, 0);
   EXPECT_EQ(names_of(first), comm::candidates_for(kSetting, 4096));
@@ -111,7 +113,7 @@ TEST(TuneRounds, LeaveOutWhatIsFarBehindButNeverDirect) {
     EXPECT_EQ(turn.iterations, turn.algorithm == "direct"           ? 20
                                : turn.algorithm == "direct mailbox" ? 1000
                                                                     : 400);
-  EXPECT_TRUE(rounds.order(8192, 1).turns.empty());  // was never begun
+  EXPECT_TRUE(rounds.order(8192, 1).turns.empty());  // never started
 }
 
 TEST(TuneRounds, SpendFewCallsOnLargeSizes) {
@@ -125,7 +127,7 @@ TEST(TuneRounds, SpendFewCallsOnLargeSizes) {
   EXPECT_EQ(names_of(second), (std::vector<std::string>{"all_reduce_ring", "direct", "direct two-shot"}));
 }
 
-TEST(TuneRounds, ComeInAnotherOrderEachTime) {
+TEST(TuneRounds, ShuffleTheOrder) {
   measure::TuneRounds rounds(kSetting, measure::TuneRounds::Purpose::check);
   const measure::TuneOrder first = rounds.order(4096, 0);
   EXPECT_TRUE(std::ranges::count(names_of(first), "chosen") == 1);
@@ -156,7 +158,7 @@ TEST(TuneRounds, PredictByTheLowerQuartileAndCheckByTheMedian) {
   }
 }
 
-TEST(TuneRounds, DropWhatFailsAndGoOnWithWhatCameAfterIt) {
+TEST(TuneRounds, DropAFailedAlgorithmAndRepeatTheRest) {
   measure::TuneRounds rounds(kSetting, measure::TuneRounds::Purpose::predict);
   const measure::TuneOrder first = rounds.order(4096, 0);
   std::vector<measure::TuneTimes> broken = answers(first, {});
@@ -170,7 +172,7 @@ TEST(TuneRounds, DropWhatFailsAndGoOnWithWhatCameAfterIt) {
   EXPECT_EQ(rounds.order(65536, 0).turns.size(), comm::candidates_for(kSetting, 65536).size() - 1);
 }
 
-TEST(TuneWords, AreReadBack) {
+TEST(TuneWords, ParseBack) {
   const measure::TuneOrder order{.kind = Kind::broadcast,
                                  .bytes = 4096,
                                  .allocated = true,
@@ -190,7 +192,7 @@ TEST(TuneWords, AreReadBack) {
   }
 }
 
-TEST(Tuned, IsReadBack) {
+TEST(Tuned, ParsesBack) {
   measure::Tuned tuned{.table = table_of({{.name = "a", .times = {{100, 1e-6}}, .source = "measured"}}),
                        .times = 40,
                        .disturbed = 5,
@@ -241,7 +243,7 @@ TEST(Tune, TwoThreadsMeasureTogether) {
   EXPECT_TRUE(results[1]->table.settings().empty());
 }
 
-TEST(Tune, ToCheckWhatIsChosenIsMeasuredToo) {
+TEST(Tune, MeasuresTheChosenAlgorithmForTheCheck) {
   constexpr std::int32_t kRanks = 2;
   auto jobs = transport::make_thread_jobs(kRanks, std::chrono::seconds(20));
   std::vector<Result<measure::Tuned>> results(kRanks, Result<measure::Tuned>(measure::Tuned()));
@@ -263,7 +265,7 @@ TEST(Tune, ToCheckWhatIsChosenIsMeasuredToo) {
   EXPECT_EQ(measure::check_predictions(comm::ChoiceTable::defaults(), results[0]->table).all.choices, 1);
 }
 
-TEST(Tune, SaysWhatIsWrongBeforeItStartsAnything) {
+TEST(Tune, ReportsInvalidOptionsBeforeStarting) {
   const auto complaint = [](Tune tune) { return run(tune).complaint; };
   EXPECT_NE(complaint({.ranks = {0}}).find("expected 2 to"), std::string::npos);
   EXPECT_NE(complaint({.ranks = {2}, .transports = {"pigeon"}}).find("unknown transport: pigeon"),

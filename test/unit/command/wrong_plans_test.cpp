@@ -1,5 +1,5 @@
-// Plans that somebody got wrong, each in one place: the proof refuses every one of them, at its own sizes and at
-// the small ones it is made to fit.
+// Plans with one error each: the proof rejects every one of them, at its own sizes and at the small
+// sizes used for proofs.
 #include "weft/app/command/plans.h"
 
 #include <map>
@@ -37,8 +37,8 @@ constexpr std::string_view kAlexnet =
 
 struct WrongPlan {
   std::string_view name, of;
-  const char *what, *with;  // the first match of the one becomes the other
-  std::string_view says;    // in the complaint
+  const char *what, *with;  // the first match of `what` becomes `with`
+  std::string_view says;    // in the error message
 };
 
 constexpr std::string_view kWrong = "is not the plan of one device";
@@ -82,7 +82,7 @@ const WrongPlan kWrongPlans[] = {
      "{rate=0.5}$1", kWrong},
     {"DropoutRate", kAlexnet, R"(\{rate=0.5, stream=1\})", "{rate=0.4, stream=1}", "(dropout at f1)"},
     {"GatherFromElsewhere", kGpt, R"(= gather %0, (%\d+) \{along=v\})", "= gather %1, $1 {along=v}", kWrong},
-    // Beyond values.
+    // Properties other than values.
     {"InitialDeviation", kMlp, "init=normal, b=0.18", "init=normal, b=0.5", "w1 begins as normal(0, 0.5)"},
     {"InitialKind", kGpt, "init=normal, b=0.02", "init=uniform, a=-0.02, b=0.02", "begins as uniform"},
     {"InitialBias", kInfer, R"((name=b1, type=f32\[f=128\]))", "$1, init=ones", "b1 begins as ones"},
@@ -107,7 +107,8 @@ const WrongPlan kWrongPlans[] = {
 
 class WrongPlans : public ::testing::TestWithParam<WrongPlan> {};
 
-// As it should be. Planned once for all that are made of it: planning takes longer than refusing.
+// The correct plan. Planned once for all of its changed versions: planning takes longer than
+// rejecting.
 const std::string& right_plan(std::string_view statement) {
   static std::map<std::string_view, std::string> known;
   const auto [plan, fresh] = known.try_emplace(statement);
@@ -119,13 +120,13 @@ const std::string& right_plan(std::string_view statement) {
   return plan->second = reply.output;
 }
 
-TEST_P(WrongPlans, AreRefused) {
+TEST_P(WrongPlans, AreRejected) {
   const WrongPlan& wrong = GetParam();
   const std::string& right = right_plan(wrong.of);
   std::string text =
       std::regex_replace(right, std::regex(wrong.what), wrong.with, std::regex_constants::format_first_only);
   ASSERT_NE(text, right) << "nothing was changed in\n" << right;
-  // A value that was added is the next one.
+  // An added value gets the next number.
   if (const std::size_t at = text.find("%99"); at != std::string::npos) {
     const std::size_t last = text.rfind("\n%", at - 2);
     const std::string number = "%" + std::to_string(std::stoi(text.substr(last + 2)) + 1);
@@ -142,8 +143,9 @@ TEST_P(WrongPlans, AreRefused) {
 INSTANTIATE_TEST_SUITE_P(OneByOne, WrongPlans, ::testing::ValuesIn(every(3, kWrongPlans)),
                          [](const auto& wrong) { return std::string(wrong.param.name); });
 
-// At every small size it is the model, at its own it is not: what small sizes do not show is not proven.
-TEST(WrongPlan, ThatOnlyLargeSizesShowIsNotProven) {
+// Equal to the model at every small size but not at its own: what small sizes do not show is not
+// proven.
+TEST(WrongPlan, WrongOnlyAtLargeSizesIsNotProven) {
   const TemporaryFolder folder;
   const std::string model = folder / "ramp.weft", plan = folder / "ramp.plan";
   ASSERT_TRUE(write_file_atomically(model,
@@ -173,12 +175,12 @@ plan ramp
       << reply.complaint;
 }
 
-TEST(WrongPlan, MayNotRoundWhatOneDeviceKeeps) {
+TEST(WrongPlan, MustNotRoundAStateThatOneDeviceDoesNot) {
   const TemporaryFolder folder;
   const std::string path = folder / "step.plan";
   Session session;
   std::string text = session.execute("EXPLAIN (FORMAT plan) " + std::string(kMlp)).output;
-  // The last node makes it, so that two more have the next numbers.
+  // The last node computes it, so the two added nodes get the next numbers.
   std::smatch found;
   ASSERT_TRUE(std::regex_search(text, found, std::regex("\"next b2\"=%([0-9]+)"))) << text;
   const int last = std::stoi(found[1]);

@@ -1,4 +1,4 @@
-// Whatever moves do, the program compiled from them does too, within the slots there are.
+// A compiled program does what its moves do, within the available FIFO slots.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 int draw(Random& random, int low, int high) { return static_cast<int>(random.between(low, high)); }
 
-// What a chunk holds: how often each contribution, or nothing that anybody knows.
+// Contents of a chunk: how often each contribution occurs, or nothing if undefined.
 using Content = std::optional<std::map<Contribution, int>>;
 
 struct Sizes {
@@ -36,13 +36,13 @@ Place random_place(Random& random, const Sizes& sizes, int count) {
   }
 }
 
-// In place custom collectives have input[k] = output[k].
+// In-place custom collectives have input[k] = output[k].
 Place plain(Place place, bool in_place) {
   if (in_place && place.buffer == Buffer::output) place.buffer = Buffer::input;
   return place;
 }
 
-// Moves at random; the collective promises part of what they happen to leave in the output.
+// Random moves. The collective requires part of what they leave in the output.
 Moves random_moves(Random& random) {
   Moves moves;
   moves.name = "random";
@@ -62,7 +62,7 @@ Moves random_moves(Random& random) {
     move.verb = random.below(3) == 0 ? Move::Verb::reduce : Move::Verb::copy;
     move.count = random.below(2) == 0 ? 1 : draw(random, 1, most);
     move.from = random_place(random, sizes, move.count);
-    // Now and then what arrived is sent on, as algorithms do.
+    // Sometimes forwards what has just arrived, as algorithms do.
     if (!moves.moves.empty() && random.below(2) == 0) {
       move.from = moves.moves.back().to;
       move.count = moves.moves.back().count;
@@ -123,13 +123,13 @@ void is_right(const Program& program, std::int32_t slots) {
                     block.steps[i + 1].wait_block >= 0);
 }
 
-RC_GTEST_PROP(Compile, RandomMovesBecomeRightPrograms, (std::uint64_t seed)) {
+RC_GTEST_PROP(Compile, CompilesRandomMovesToCorrectPrograms, (std::uint64_t seed)) {
   Random random(seed);
   const Moves moves = random_moves(random);
   const CompileOptions options = random_options(random);
   const Result<Program> program = compile(moves, options);
   if (first_wrong(moves)) {
-    RC_ASSERT(moves.collective.wants.empty());  // it then means that something unknown is in the output
+    RC_ASSERT(moves.collective.wants.empty());  // some output would then be undefined
     RC_ASSERT(!program.ok());
     return;
   }
@@ -137,7 +137,7 @@ RC_GTEST_PROP(Compile, RandomMovesBecomeRightPrograms, (std::uint64_t seed)) {
   is_right(*program, options.slots > 0 ? options.slots : fifo_slots(options.protocol));
 }
 
-RC_GTEST_PROP(Compile, OutOfPlaceLeavesTheInputAloneAndComputesTheSame, (std::uint64_t seed)) {
+RC_GTEST_PROP(Compile, OutOfPlaceKeepsTheInputAndComputesTheSame, (std::uint64_t seed)) {
   Random random(seed);
   Moves moves = random_moves(random);
   moves.in_place = true;

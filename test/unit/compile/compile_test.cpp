@@ -1,4 +1,5 @@
-// Moves become programs: what every pass does, and that the outcome is right, small and fits the FIFOs.
+// Moves become programs: what every pass does, and that the result is correct, small and fits the
+// FIFOs.
 #include "weft/collectives/compile/compile.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +43,7 @@ void reduce(Moves& moves, Place from, Place to, int count = 1, int channel = -1)
   moves.moves.push_back({Move::Verb::reduce, from, to, count, channel});
 }
 
-// Each block of `lanes` chunks goes round twice, lane by lane.
+// Each block of `lanes` chunks goes around the ring twice, lane by lane.
 Moves ring_all_reduce(int ranks, int lanes, int channels = 0) {
   Moves moves = start(Kind::all_reduce, ranks, ranks * lanes, true);
   for (int step = 0; step < 2 * (ranks - 1); ++step)
@@ -104,7 +105,7 @@ Moves halving_doubling_all_reduce(int ranks) {
   return moves;
 }
 
-// Everybody sends block b to b, who adds them in its scratch and sends the sum to everybody.
+// Every rank sends block b to rank b, which reduces it in scratch and sends the sum to all ranks.
 Moves all_pairs_all_reduce(int ranks, int count) {
   Moves moves = start(Kind::all_reduce, ranks, ranks * count, true, ranks * count);
   for (int from = 0; from < ranks; ++from)
@@ -119,7 +120,8 @@ Moves all_pairs_all_reduce(int ranks, int count) {
   return moves;
 }
 
-// Reduce-scatter within a node, all-reduce across nodes, all-gather within a node: rings all three.
+// Reduce-scatter within each node, all-reduce across nodes, all-gather within each node, all by
+// rings.
 Moves hierarchical_all_reduce(int nodes, int local) {
   Moves moves = start(Kind::all_reduce, nodes * local, nodes * local, true);
   const auto rank = [&](int node, int at) { return node * local + at; };
@@ -177,7 +179,8 @@ Moves all_pairs_all_to_all(int ranks, int count) {
   return moves;
 }
 
-// Within the node to the rank that has the target's place there, then all of it across.
+// First within the node to the rank with the target's local index, then across nodes in one
+// message.
 Moves two_step_all_to_all(int nodes, int local) {
   const int ranks = nodes * local;
   Moves moves = start(Kind::all_to_all, ranks, 1, false, ranks);
@@ -219,7 +222,7 @@ std::int64_t waits(const Program& program) {
   return total;
 }
 
-// MSCCL ignores a file in which a nop is not followed by an instruction that waits itself.
+// MSCCL ignores a file in which a nop is not followed by an instruction that also waits.
 bool nops_are_followed_by_waits(const Program& program) {
   for (const RankProgram& rank : program.ranks)
     for (const Threadblock& block : rank.blocks)
@@ -242,12 +245,12 @@ Program compiled(const Moves& moves, const CompileOptions& options = {}) {
   return *std::move(program);
 }
 
-TEST(Dependence, WritersWaitForReadersAndOnlyForTheLatest) {
+TEST(Dependence, WritersWaitForTheLatestAccessesOnly) {
   Moves moves = start(Kind::all_reduce, 2, 1, true, 1);
   copy(moves, {0, kInput, 0}, {1, kScratch, 0});
   reduce(moves, {1, kScratch, 0}, {1, kInput, 0});
   copy(moves, {0, kInput, 0}, {1, kScratch, 0});
-  copy(moves, {1, kInput, 0}, {0, kOutput, 0});  // in place that is input[0]
+  copy(moves, {1, kInput, 0}, {0, kOutput, 0});  // in place, output[0] is input[0]
   EXPECT_EQ(text(moves, {"dependence"}),
             "   0  copy input[0] of 0 to scratch[0] of 1\n"
             "   1  reduce scratch[0] of 1 into input[0] of 1\n"
@@ -273,7 +276,7 @@ TEST(Split, EveryMoveBetweenRanksHasTwoEnds) {
             "   2  send output[1] to 0 (3) on 3\n");
 }
 
-TEST(Fuse, WhatIsSentOnIsReceivedAndSentInOneGo) {
+TEST(Fuse, FusesReceiveAndForward) {
   EXPECT_EQ(text(ring_all_gather(3, 1), {"split", "fuse", "assign"}),
             "rank 0\n"
             "  block 0: send to 1, receive from 2, channel 0\n"
@@ -292,11 +295,11 @@ TEST(Fuse, WhatIsSentOnIsReceivedAndSentInOneGo) {
             "     6  receive output[0] from 1 (1) on 0\n");
 }
 
-TEST(Fuse, APartialSumThatNobodyReadsIsNotStored) {
+TEST(Fuse, DoesNotStorePartialSumsThatAreNeverRead) {
   const Program reduce_scatter = compiled(ring_reduce_scatter(4));
   EXPECT_EQ(count_of(reduce_scatter, Op::receive_reduce_send), 4 * 2);
   EXPECT_EQ(count_of(reduce_scatter, Op::receive_reduce_copy), 4);
-  // In an all-reduce the sum that is complete stays, the partial ones are written over.
+  // In an all-reduce the complete sum is kept, and the partial sums are overwritten.
   const Program all_reduce = compiled(ring_all_reduce(4, 1));
   EXPECT_EQ(count_of(all_reduce, Op::receive_reduce_send), 4 * 2);
   EXPECT_EQ(count_of(all_reduce, Op::receive_reduce_copy_send), 4);
@@ -304,7 +307,7 @@ TEST(Fuse, APartialSumThatNobodyReadsIsNotStored) {
   EXPECT_EQ(count_of(all_reduce, Op::receive), 4);
 }
 
-TEST(Fuse, AStoredSumThatIsReadElsewhereIsKept) {
+TEST(Fuse, StoresSumsThatAreReadElsewhere) {
   Moves moves = start(Kind::reduce, 3, 1, true, 1);
   reduce(moves, {2, kInput, 0}, {1, kInput, 0});
   copy(moves, {1, kInput, 0}, {1, kScratch, 0});
@@ -312,7 +315,7 @@ TEST(Fuse, AStoredSumThatIsReadElsewhereIsKept) {
   EXPECT_EQ(count_of(compiled(moves), Op::receive_reduce_copy_send), 1);
 }
 
-TEST(Fuse, MovesThatAskForDifferentChannelsStayApart) {
+TEST(Fuse, DoesNotFuseAcrossChannels) {
   Moves moves = start(Kind::broadcast, 3, 1, true);
   copy(moves, {0, kInput, 0}, {1, kInput, 0}, 1, 0);
   copy(moves, {1, kInput, 0}, {2, kInput, 0}, 1, 1);
@@ -321,12 +324,12 @@ TEST(Fuse, MovesThatAskForDifferentChannelsStayApart) {
   EXPECT_EQ(count_of(compiled(moves), Op::receive_copy_send), 1);
 }
 
-TEST(Fuse, TakingApartKeepsWhoMustWaitForTheSend) {
+TEST(Fuse, UnfusingKeepsDependencesOnTheSend) {
   Moves moves = start(Kind::all_reduce, 3, 1, true, 1);
   copy(moves, {0, kInput, 0}, {1, kScratch, 0});
   copy(moves, {1, kScratch, 0}, {2, kScratch, 0});
   reduce(moves, {1, kScratch, 0}, {1, kInput, 0});
-  copy(moves, {2, kInput, 0}, {1, kScratch, 0});  // over what was sent
+  copy(moves, {2, kInput, 0}, {1, kScratch, 0});  // overwrites what was sent
   const Cells cells(moves);
   const Instructions together = fuse(split(moves, cells, find_dependences(moves, cells)));
   ASSERT_EQ(together.list[1].op, Op::receive_copy_send);
@@ -338,8 +341,8 @@ TEST(Fuse, TakingApartKeepsWhoMustWaitForTheSend) {
   EXPECT_NE(std::ranges::find(last, 2), last.end());
 }
 
-TEST(Fuse, WhoeverComesAfterASumThatIsNotStoredStillWaitsForItsReaders) {
-  // Rank 1 sends its input to 3, adds to it and passes the sum to 2, which puts something else there.
+TEST(Fuse, LaterWritesWaitForReadersOfAnUnstoredSum) {
+  // Rank 1 sends its input to 3, adds to it and forwards the sum to 2, which overwrites it.
   Moves moves = start(Kind::custom, 4, 1, true, 1);
   reduce(moves, {0, kInput, 0}, {1, kInput, 0}, 1, 0);
   copy(moves, {1, kInput, 0}, {3, kScratch, 0}, 1, 0);
@@ -351,13 +354,13 @@ TEST(Fuse, WhoeverComesAfterASumThatIsNotStoredStillWaitsForItsReaders) {
   for (const std::int32_t slots : {1, 2}) compiled(moves, {.max_channels = 1, .slots = slots});
 }
 
-TEST(Assign, ChainsThatLeaveARingAreCutThere) {
+TEST(Assign, SplitsChainsWhereTheyLeaveARing) {
   const Program program = compiled(hierarchical_all_reduce(2, 4));
   EXPECT_EQ(program.channels, 1);
   for (const RankProgram& rank : program.ranks) EXPECT_EQ(rank.blocks.size(), 2u);
 }
 
-TEST(Assign, MessagesTakeTheChannelAskedFor) {
+TEST(Assign, UsesTheRequestedChannels) {
   const Program program = compiled(ring_all_reduce(4, 4, 4));
   EXPECT_EQ(program.channels, 4);
   for (const RankProgram& rank : program.ranks) ASSERT_EQ(rank.blocks.size(), 4u);
@@ -366,8 +369,8 @@ TEST(Assign, MessagesTakeTheChannelAskedFor) {
   EXPECT_EQ(refused.error().message, "there is no channel 2: 2 channels");
 }
 
-TEST(Assign, TiesThatDisagreeTakeAnotherChannel) {
-  // What comes from 0 goes on to 2, and on another way to 3.
+TEST(Assign, ConflictingChainsUseAnotherChannel) {
+  // What arrives from 0 goes on to 2, and for the other chunk to 3.
   Moves moves = start(Kind::broadcast, 4, 2, true);
   for (const int chunk : {0, 1}) {
     copy(moves, {0, kInput, chunk}, {1, kInput, chunk});
@@ -381,13 +384,13 @@ TEST(Assign, TiesThatDisagreeTakeAnotherChannel) {
   EXPECT_LT(count_of(narrow, Op::receive_copy_send), 4);
 }
 
-TEST(Assign, TooManyBlocksAreRefused) {
+TEST(Assign, RejectsTooManyThreadblocks) {
   const Result<Program> program = compile(all_pairs_all_to_all(8, 1), {.max_blocks = 6});
   ASSERT_FALSE(program.ok());
   EXPECT_EQ(program.error().message, "too many threadblocks are needed: rank 0 needs 7, at most 6");
 }
 
-TEST(Order, RingsNeedNoMoreThanTheirSlots) {
+TEST(Order, RingsFitTheirSlots) {
   for (const int lanes : {1, 2, 5})
     for (const int ranks : {2, 3, 8}) {
       const Program program = compiled(ring_all_reduce(ranks, lanes));
@@ -398,7 +401,7 @@ TEST(Order, RingsNeedNoMoreThanTheirSlots) {
     }
 }
 
-TEST(Order, LongExchangesAreCutIntoPieces) {
+TEST(Order, SplitsLongExchanges) {
   // Both ranks send four chunks and receive four; a connection holds two.
   const Program simple = compiled(ring_all_gather(2, 4));
   const Threadblock& block = simple.ranks[0].blocks.front();
@@ -409,14 +412,15 @@ TEST(Order, LongExchangesAreCutIntoPieces) {
   EXPECT_EQ(ops(ll.ranks[0].blocks.front()), (std::vector<Op>{Op::send, Op::receive}));
 }
 
-TEST(Order, OneWayMessagesStayWhole) {
+TEST(Order, DoesNotSplitOneWayMessages) {
   const Program program = compiled(binomial_broadcast(8, 16));
   EXPECT_EQ(count(program).messages, 7);
   EXPECT_EQ(count(compiled(binomial_reduce(8, 16))).messages, 7);
 }
 
-TEST(Order, AChainThatComesBackToItsBlockIsTakenApart) {
-  // Longer than the connection holds, it would have to run all at once, in a block that can do one thing.
+TEST(Order, UnfusesAChainThatReturnsToItsThreadblock) {
+  // Longer than the connection holds: all of it would have to run at once, in a threadblock that
+  // runs one instruction at a time.
   Moves moves = start(Kind::custom, 2, 1, false, 6);
   copy(moves, {0, kInput, 0}, {1, kScratch, 0}, 3);
   copy(moves, {1, kScratch, 0}, {0, kScratch, 0}, 3);
@@ -426,8 +430,8 @@ TEST(Order, AChainThatComesBackToItsBlockIsTakenApart) {
   for (const std::int32_t slots : {1, 2, 3, 4}) compiled(moves, {.slots = slots});
 }
 
-TEST(BlockWaits, KnownThingsAreNotWaitedFor) {
-  // Both sends wait for the same receive; the second knows.
+TEST(BlockWaits, OmitsRedundantWaits) {
+  // Both sends wait for the same receive; the second wait is redundant.
   Moves moves = start(Kind::broadcast, 3, 2, true);
   copy(moves, {0, kInput, 0}, {1, kInput, 0}, 2);
   copy(moves, {1, kInput, 0}, {2, kInput, 0});
@@ -437,7 +441,7 @@ TEST(BlockWaits, KnownThingsAreNotWaitedFor) {
   EXPECT_LE(waits(program), 1);
 }
 
-TEST(BlockWaits, SeveralWaitsAreNopsBeforeTheStep) {
+TEST(BlockWaits, SeveralWaitsBecomeNopsBeforeTheStep) {
   Moves moves = start(Kind::gather, 5, 1, true);
   moves.collective.root = 4;
   for (const int from : {1, 2, 3}) copy(moves, {from, kOutput, from}, {0, kOutput, from});
@@ -447,7 +451,8 @@ TEST(BlockWaits, SeveralWaitsAreNopsBeforeTheStep) {
   EXPECT_EQ(count_of(program, Op::nop), 1);
 }
 
-// What rank 0 sends comes back to it on another channel, so into another block, over what it sent.
+// What rank 0 sends returns on another channel, hence in another threadblock, and overwrites what
+// was sent.
 Moves there_and_back(int count) {
   Moves moves = start(Kind::custom, 2, 1, true, count);
   copy(moves, {0, kInput, 0}, {1, kScratch, 0}, count, 0);
@@ -456,7 +461,7 @@ Moves there_and_back(int count) {
   return moves;
 }
 
-TEST(BlockWaits, AMessageTellsThatItWasSentButOnlyOfItsFirstChunk) {
+TEST(BlockWaits, AReceivedMessageOrdersOnlyItsFirstChunk) {
   const auto waits_of_0 = [](const Moves& moves) {
     Program program = compiled(moves);
     program.ranks.resize(1);
@@ -466,7 +471,7 @@ TEST(BlockWaits, AMessageTellsThatItWasSentButOnlyOfItsFirstChunk) {
   EXPECT_EQ(waits_of_0(there_and_back(2)), 1);
 }
 
-TEST(Instances, EachHasItsOwnChannelsAndPartOfEveryChunk) {
+TEST(Instances, EachHasItsOwnChannelsAndAShareOfEveryChunk) {
   const Program program = compiled(ring_all_reduce(4, 1), {.instances = 3});
   EXPECT_EQ(program.channels, 3);
   EXPECT_EQ(program.collective.chunks, 12);
@@ -484,7 +489,7 @@ TEST(Instances, CannotDivideABarrier) {
   EXPECT_FALSE(compile(moves, {.instances = 2}).ok());
 }
 
-TEST(Compile, EveryAlgorithmUnderEveryProtocol) {
+TEST(Compile, CompilesEveryAlgorithmUnderEveryProtocol) {
   const std::array all = {ring_all_reduce(4, 2),
                           ring_all_reduce(3, 4, 2),
                           ring_all_gather(5, 3),
@@ -507,14 +512,14 @@ TEST(Compile, EveryAlgorithmUnderEveryProtocol) {
         }
 }
 
-TEST(Compile, OneRankMayHaveOnlyLocalWork) {
+TEST(Compile, CompilesLocalWorkOfOneRank) {
   Moves moves = start(Kind::all_to_all, 1, 3, false);
   copy(moves, {0, kInput, 0}, {0, kOutput, 0}, 3);
   EXPECT_EQ(count(compiled(moves)).steps, 1);
   compiled(start(Kind::all_reduce, 1, 4, true));
 }
 
-TEST(Compile, MovesThatDoNotComputeTheCollectiveAreRefused) {
+TEST(Compile, RejectsMovesThatDoNotComputeTheCollective) {
   Moves moves = ring_all_reduce(4, 1);
   moves.moves.pop_back();
   const Result<Program> program = compile(moves);
@@ -534,7 +539,7 @@ TEST(Compile, OutOfPlaceWorksOnACopy) {
   }
 }
 
-TEST(CheckMoves, RefusesWhatIsNotThere) {
+TEST(CheckMoves, RejectsMissingRanksAndChunks) {
   const auto message = [](Move move, bool in_place = false) {
     Moves moves = start(Kind::all_gather, 2, 1, in_place, 4);
     moves.moves.push_back(move);
@@ -557,7 +562,7 @@ TEST(CheckMoves, RefusesWhatIsNotThere) {
             "move reads what it writes");
 }
 
-TEST(CheckMoves, RefusesWhatNoMemoryHolds) {
+TEST(CheckMoves, RejectsExcessiveMemory) {
   EXPECT_FALSE(check_moves(start(Kind::all_reduce, 1000, 1000000000, true)).ok());
   EXPECT_FALSE(check_moves(start(Kind::all_to_all, 60000, 30000, true)).ok());
   Moves crowd = start(Kind::all_reduce, 1, 1, true);
@@ -566,12 +571,12 @@ TEST(CheckMoves, RefusesWhatNoMemoryHolds) {
   EXPECT_FALSE(check_moves(start(Kind::all_reduce, 2, 1, true, 1000000000)).ok());
 }
 
-TEST(RunPasses, NamesThePassThatIsNotThere) {
+TEST(RunPasses, NamesAnUnknownPass) {
   EXPECT_EQ(text(ring_all_gather(2, 1), {"splice"}), "error: there is no pass splice");
   EXPECT_EQ(text(ring_all_gather(2, 1), {"fuse"}), "error: pass fuse does not fit what there is before it");
 }
 
-TEST(RunPasses, TheWholeWayToAProgram) {
+TEST(RunPasses, CompileMovesToAProgram) {
   EXPECT_EQ(text(ring_all_gather(2, 1), {"split", "fuse", "assign", "order", "waits"}),
             "program all_gather\n"
             "collective all_gather, 2 ranks, 1 chunk, in place\n"

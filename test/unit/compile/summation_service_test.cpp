@@ -11,14 +11,15 @@
 namespace weft::collective {
 namespace {
 
-// As Jiang et al. have it for n GPU machines and k <= n CPU machines, both with the same cards: shares of the data.
+// From Jiang et al., for n GPU machines and k <= n CPU machines with equal network cards: their
+// shares of the data.
 double share_of_worker(int n, int k) { return static_cast<double>(n - k) / (n * n + k * n - 2 * k); }
 double share_of_server(int n, int k) { return 2.0 * (n - 1) / (n * n + k * n - 2 * k); }
 
-// In parts as fine as they must be.
+// As finely divided as necessary.
 constexpr int kFine = 64;
 
-TEST(SummationService, TheSplitIsThatOfBytePs) {
+TEST(SummationService, MatchesBytePs) {
   for (int n = 3; n <= 16; ++n)
     for (int k = 1; k <= n; ++k) {
       SCOPED_TRACE(testing::Message() << n << " workers, " << k << " servers");
@@ -29,26 +30,26 @@ TEST(SummationService, TheSplitIsThatOfBytePs) {
       EXPECT_NEAR(found.served / all, share_of_server(n, k), 1e-12);
       EXPECT_NEAR(busiest_card(found, n, 1), optimum, 1e-12);
       EXPECT_LT(optimum, 2.0 * (n - 1) / n);
-      // As many chunks as there are channels for come near.
+      // As many chunks as there are channels come close.
       EXPECT_LE(busiest_card(best_split(n, k, 1), n, 1), 1.03 * optimum);
     }
   // Two ranks send each other as much as they would send a server.
   EXPECT_DOUBLE_EQ(busiest_card(best_split(2, 1, 1), 2, 1), 1);
 }
 
-TEST(SummationService, MoreServersThanWorkersLeaveThemNothing) {
+TEST(SummationService, WithEnoughServersWorkersSumNothing) {
   EXPECT_EQ(best_split(3, 3, 1), (SummationService{3, 0, 1}));
   EXPECT_EQ(best_split(3, 7, 1), (SummationService{7, 0, 1}));
   EXPECT_DOUBLE_EQ(busiest_card(best_split(3, 7, 1), 3, 1), 1);
 }
 
-// Card by card: a worker sends what others sum and, to each other worker, what it has summed itself.
+// Per card: a worker sends what others sum and, to each other worker, what it summed itself.
 double busiest_by_counting(int n, int k, double own, double server_rate) {
   const double served = (1 - n * own) / k;
   return std::max((1 - own) + (n - 1) * own, n * served / server_rate);
 }
 
-TEST(SummationService, NoSplitIsBetterForCardsOfAnyRate) {
+TEST(SummationService, IsOptimalForCardsOfAnyRate) {
   for (const double rate : {1.0, 0.5, 1.0 / 3, 1.0 / 8, 4.0})
     for (int n = 2; n <= 9; ++n)
       for (int k = 1; k <= 5; ++k) {
@@ -62,7 +63,7 @@ TEST(SummationService, NoSplitIsBetterForCardsOfAnyRate) {
       }
 }
 
-TEST(SummationService, ItsProgramsAreProvenRight) {
+TEST(SummationService, ProgramsAreProvenCorrect) {
   const AlgorithmLibrary& library = shipped_algorithms();
   const auto algorithm = find_algorithm(library, kSummationService);
   ASSERT_TRUE(algorithm.ok());
@@ -78,7 +79,7 @@ TEST(SummationService, ItsProgramsAreProvenRight) {
       ASSERT_TRUE(program.ok()) << workers << ' ' << servers << ": " << program.error().message;
       EXPECT_FALSE(check(*program).finding.has_value());
       EXPECT_EQ(loop_chunks(program->collective), service.chunks(workers));
-      // Servers want nothing and give nothing.
+      // Servers contribute nothing and need no result.
       for (const CustomWant& want : program->collective.wants) {
         EXPECT_LT(want.rank, workers);
         EXPECT_EQ(want.contributions.size(), static_cast<std::size_t>(workers));
@@ -87,7 +88,7 @@ TEST(SummationService, ItsProgramsAreProvenRight) {
     }
 }
 
-TEST(SummationService, ANameSaysItAll) {
+TEST(SummationService, NameDescribesTheSplit) {
   const SummationService service{2, 1, 3};
   EXPECT_EQ(print(service), "custom_summation_service(own=1, served=3, servers=2)");
   EXPECT_EQ(find_summation_service(print(service)), service);

@@ -1,4 +1,5 @@
-// Prices of convolutions beside what they took on an H200, and what shapes make of them.
+// Estimates for convolutions compared with times measured on an H200, and their dependence on
+// shapes.
 #include "weft/predict/cost/convolution_cost.h"
 
 #include <gtest/gtest.h>
@@ -68,7 +69,7 @@ double seconds(const Images& of, std::string_view name = "conv2d") {
   return sum;
 }
 
-TEST(ConvolutionCost, IsNearWhatResNetsTookOnAnH200) {
+TEST(ConvolutionCost, IsNearMeasuredTimesOfResNetsOnAnH200) {
   struct Measured {
     Images of;
     double forward, input_gradient, weight_gradient;  // us
@@ -94,11 +95,11 @@ TEST(ConvolutionCost, IsNearWhatResNetsTookOnAnH200) {
     expect_near("conv2d-input-gradient", measured.input_gradient);
     expect_near("conv2d-weight-gradient", measured.weight_gradient);
   }
-  // Three channels are no whole word.
+  // Three channels do not fill a word.
   EXPECT_NEAR(seconds({3, 64, 224, 7, 2}) / 635.8e-6, 1, 0.2);
 }
 
-TEST(ConvolutionCost, WhatLiesAsAProductIsNotTurned) {
+TEST(ConvolutionCost, MatrixLayoutsNeedNoConversion) {
   const auto cost = [](const Images& of) {
     const program::Program program = one_of(of, "conv2d");
     for (std::size_t n = 0; n < program.graph->node_count(); ++n)
@@ -108,7 +109,7 @@ TEST(ConvolutionCost, WhatLiesAsAProductIsNotTurned) {
   };
   EXPECT_EQ(cost({256, 128, 56, 1, 1}).turning_seconds, 0);
   EXPECT_EQ(cost({256, 128, 56, 1, 1}).efficiency, 1);
-  EXPECT_GT(cost({256, 128, 14, 1, 1}).turning_seconds, 0);  // 196 points of 2 bytes are no whole words
+  EXPECT_GT(cost({256, 128, 14, 1, 1}).turning_seconds, 0);  // 196 points of 2 bytes are not whole words
   EXPECT_GT(cost({256, 128, 56, 1, 2}).turning_seconds, 0);
   EXPECT_GT(cost({256, 128, 56, 3, 1}).turning_seconds, cost({256, 128, 28, 3, 1}).turning_seconds);
   EXPECT_LT(cost({64, 64, 56, 3, 1}).efficiency, 1);
@@ -117,7 +118,7 @@ TEST(ConvolutionCost, WhatLiesAsAProductIsNotTurned) {
   EXPECT_EQ(cost({3, 64, 56, 3, 1}).turning_seconds, 0);
 }
 
-TEST(ConvolutionCost, ABandwidthThatNobodyStatesStopsNothing) {
+TEST(ConvolutionCost, IgnoresAMissingBandwidth) {
   cluster::Device device = h200();
   device.memory_bytes_per_second = 0;
   const program::Program program = one_of({64, 64, 56, 3, 1}, "conv2d");

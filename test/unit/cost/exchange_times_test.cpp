@@ -1,4 +1,5 @@
-// Collectives of steps that ran: what they took by themselves and what ranks waited, kept and used again.
+// Times of collectives in executed steps: their own duration and the time that ranks waited,
+// recorded and reused.
 #include "weft/predict/cost/exchange_times.h"
 
 #include <cmath>
@@ -13,7 +14,7 @@ namespace {
 
 using Kind = program::Exchange::Kind;
 
-// A task that computes and a collective after it, for each count of elements.
+// One computing task and one collective after it, per count of elements.
 program::Program program_of(std::span<const std::int64_t> counts) {
   program::Program program;
   program.graph = std::make_shared<const plan::Graph>();
@@ -32,7 +33,7 @@ program::Program program_of(std::span<const std::int64_t> counts) {
   return program;
 }
 
-// The rank comes to each collective at comes[i], and all leave it at leaves[i].
+// The rank reaches collective i at comes[i], and all ranks leave it at leaves[i].
 program::Timeline timeline_of(std::span<const double> comes, std::span<const double> leaves) {
   program::Timeline timeline;
   for (std::size_t i = 0; i < comes.size(); ++i) {
@@ -53,7 +54,7 @@ class ExchangeTimesTest : public testing::Test {
       GTEST_SKIP() << opened.error().message;
   }
 
-  // Two ranks; who comes last takes turns.
+  // Two ranks, each of which is last in one of the two steps.
   void learn_two_ranks(std::string_view transport = "shm") {
     const std::int64_t counts[] = {4, 64};
     const program::Program program = program_of(counts);
@@ -79,21 +80,22 @@ class ExchangeTimesTest : public testing::Test {
   std::string file_ = folder_ / "statistics.sqlite";
 };
 
-TEST_F(ExchangeTimesTest, KeepsWhatACollectiveTakesAndWhatRanksWait) {
+TEST_F(ExchangeTimesTest, RecordsDurationAndWaits) {
   learn_two_ranks();
   const ExchangeTimes times = read();
   const auto small = times.price(Kind::all_reduce, 2, 16, by_the_byte);
   ASSERT_TRUE(small.has_value());
-  EXPECT_DOUBLE_EQ(small->own, 1);     // from the last to come, in either step
-  EXPECT_DOUBLE_EQ(small->late, 0.5);  // each waited a second in one step of the two
+  EXPECT_DOUBLE_EQ(small->own, 1);     // from the arrival of the last rank, in either step
+  EXPECT_DOUBLE_EQ(small->late, 0.5);  // each waited one second in one of the two steps
   EXPECT_EQ(small->source, Source::measured);
   const auto large = times.price(Kind::all_reduce, 2, 256, by_the_byte);
   EXPECT_DOUBLE_EQ(large->own, 4);
   EXPECT_NEAR(large->late, 0, 1e-9);
 }
 
-// Sums in which servers have a part take another time than those of ranks alone, and of other servers.
-TEST_F(ExchangeTimesTest, SumsWithServersAreKeptApart) {
+// Reductions with servers take another time than those of ranks alone or with another number of
+// servers.
+TEST_F(ExchangeTimesTest, DistinguishesReductionsWithServers) {
   EXPECT_EQ(transport_with("shm", 0), "shm");
   EXPECT_EQ(without_servers(transport_with("tcp", 3)), "tcp");
   EXPECT_EQ(without_servers("shm"), "shm");
@@ -106,10 +108,10 @@ TEST_F(ExchangeTimesTest, SumsWithServersAreKeptApart) {
   EXPECT_FALSE(knows(1));
 }
 
-TEST_F(ExchangeTimesTest, OtherSizesFollowTheFormulaAsTheirNeighboursDo) {
+TEST_F(ExchangeTimesTest, ScalesTheFormulaForOtherSizes) {
   learn_two_ranks();
   const ExchangeTimes times = read();
-  // 16 bytes took 1 s where the formula says 0.016, 256 bytes 4 s where it says 0.256.
+  // 16 bytes took 1 s where the formula predicts 0.016 s, 256 bytes 4 s where it predicts 0.256 s.
   EXPECT_DOUBLE_EQ(times.price(Kind::all_reduce, 2, 8, by_the_byte)->own, 0.5);
   EXPECT_DOUBLE_EQ(times.price(Kind::all_reduce, 2, 512, by_the_byte)->own, 8);
   const double between = times.price(Kind::all_reduce, 2, 64, by_the_byte)->own;
@@ -121,7 +123,7 @@ TEST_F(ExchangeTimesTest, OtherSizesFollowTheFormulaAsTheirNeighboursDo) {
   EXPECT_EQ(other->source, Source::calibrated);
 }
 
-TEST_F(ExchangeTimesTest, AnotherConcurrencyOrTransportIsAnotherMatter) {
+TEST_F(ExchangeTimesTest, DistinguishesConcurrencyAndTransport) {
   learn_two_ranks();
   EXPECT_FALSE(read("tcp").price(Kind::all_reduce, 2, 16, by_the_byte).has_value());
   EXPECT_FALSE(read("shm", {.ranks = 4}).price(Kind::all_reduce, 2, 16, by_the_byte).has_value());
@@ -129,8 +131,8 @@ TEST_F(ExchangeTimesTest, AnotherConcurrencyOrTransportIsAnotherMatter) {
   EXPECT_FALSE(ExchangeTimes().price(Kind::all_reduce, 2, 16, by_the_byte).has_value());
 }
 
-// A rank that always comes early has less to do: that it waits is no property of the collective.
-TEST_F(ExchangeTimesTest, WhoAlwaysWaitsIsNotCounted) {
+// A rank that always arrives early has less work: its wait is no property of the collective.
+TEST_F(ExchangeTimesTest, IgnoresWaitsDueToImbalance) {
   if (is_oversubscribed(concurrency_))
     GTEST_SKIP() << "this machine has one processor, where ranks take turns";
   const std::int64_t counts[] = {4};
@@ -161,7 +163,7 @@ TEST_F(ExchangeTimesTest, StepCostsUseThem) {
   EXPECT_EQ(price.source, Source::measured);
 }
 
-TEST(ExchangeTimesRowsTest, RowsThatMakeNoSenseAreLeftOut) {
+TEST(ExchangeTimesRowsTest, IgnoresInvalidRows) {
   const std::vector<OperatorTime> rows = {{"exchange all-reduce 2 shm ranks=2", 1, 0},
                                           {"exchange all-reduce x 16 shm ranks=2", 1, 0},
                                           {"exchange all-reduce 2 99999999999999999999999 shm ranks=2", 1, 0},

@@ -1,4 +1,4 @@
-// What a plan costs: what runs, what moves nothing, and who pays for a copy.
+// Cost of a plan: which nodes run, which are free, and when operands are copied.
 #include <memory>
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ plan::Graph read(const std::string& text) {
   return std::move(*graph);
 }
 
-// A launch takes a second, all else next to nothing: seconds are kernels.
+// A launch takes one second and everything else almost nothing: seconds count kernels.
 cluster::Device counting_device() {
   cluster::Device device{.name = "counting"};
   device.flops_per_second.fill(1e30);
@@ -68,19 +68,19 @@ TEST(PlanCost, IsTheSumOfTheRooflines) {
                    roofline(graph.view(plan::NodeId(2)), device).seconds);
 }
 
-TEST(PlanCost, CountsOnlyWhatDependsOnAnInputAndIsAskedFor) {
+TEST(PlanCost, CountsOnlyNodesBetweenInputsAndOutputs) {
   EXPECT_EQ(kernels("%0 = input {name=x, type=f32[d=4]}\n"
                     "%1 = parameter {name=w, type=f32[d=4]}\n"
                     "%2 = state {name=s, type=f32[d=4]}\n"
-                    "%3 = mul %1, %2\n"  // known before
-                    "%4 = relu %3\n"     // likewise
+                    "%3 = mul %1, %2\n"  // known in advance
+                    "%4 = relu %3\n"     // known in advance
                     "%5 = add %0, %4\n"  // runs
-                    "%6 = relu %0\n"     // nobody asks
+                    "%6 = relu %0\n"     // not an output
                     "return y=%5, w=%4\n"),
             1);
 }
 
-TEST(PlanCost, MovesNothingForFree) {
+TEST(PlanCost, ViewsAreFree) {
   EXPECT_EQ(kernels("%0 = input {name=x, type=f32[b=2,c=4,h=6]}\n"
                     "%1 = slice %0 {along=c, begin=1, end=3}\n"
                     "%2 = transpose %1 {to=[c,b,h]}\n"
@@ -91,7 +91,7 @@ TEST(PlanCost, MovesNothingForFree) {
             1);
 }
 
-TEST(PlanCost, ChargesAKernelOfItsOwnForOperandsThatLieOtherwise) {
+TEST(PlanCost, ChargesACopyForOperandsInAnotherLayout) {
   struct Case {
     std::string view;
     double expected;
@@ -108,7 +108,7 @@ TEST(PlanCost, ChargesAKernelOfItsOwnForOperandsThatLieOtherwise) {
     SCOPED_TRACE(text);
     EXPECT_EQ(kernels(text), each.expected);
   }
-  // The whole copy is read and written.
+  // The copy reads and writes the whole tensor.
   const plan::Graph graph = read(
       std::string(kImage) + "%2 = slice %0 {along=h, begin=0, end=4}\n%3 = conv2d %2, %1\nreturn y=%3\n");
   cluster::Device slow = counting_device();
@@ -118,7 +118,7 @@ TEST(PlanCost, ChargesAKernelOfItsOwnForOperandsThatLieOtherwise) {
                    copy + roofline(graph.view(plan::NodeId(3)), slow).seconds);
 }
 
-TEST(PlanCost, ChargesAMergeOfWhatDoesNotLieTogether) {
+TEST(PlanCost, ChargesAMergeOfNonContiguousIndices) {
   const std::string x = "%0 = input {name=x, type=f32[b=2,h=3,s=4,e=5]}\n";
   EXPECT_EQ(kernels(x + "%1 = merge %0 {along=[s,e], into=d}\n%2 = relu %1\nreturn y=%2\n"), 1);
   EXPECT_EQ(kernels(x + "%1 = transpose %0 {to=[b,s,h,e]}\n%2 = merge %1 {along=[h,e], into=d}\n"
@@ -126,7 +126,7 @@ TEST(PlanCost, ChargesAMergeOfWhatDoesNotLieTogether) {
             2);
 }
 
-// Prices say what the compiled program does.
+// Estimates match the compiled program.
 TEST(PlanCost, CountsTheCopiesOfTheProgram) {
   const std::string end = "%4 = conv2d %3, %1\n%5 = relu %4\nreturn y=%5\n";
   for (const std::string view :

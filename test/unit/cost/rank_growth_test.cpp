@@ -1,4 +1,4 @@
-// Times among many ranks from times among few: exact where an algorithm is what its growth says.
+// Times for many ranks extrapolated from few: exact if the algorithm scales as assumed.
 #include "weft/predict/cost/rank_growth.h"
 
 #include <cmath>
@@ -22,7 +22,7 @@ double halving(std::int32_t ranks, double bytes) {
   return seconds;
 }
 
-TEST(RankGrowthTest, WhatRepeatsIsCarriedOnExactly) {
+TEST(RankExtrapolationTest, ExtrapolatesRegularAlgorithmsExactly) {
   const struct {
     Growth growth;
     KnownSeconds seconds;
@@ -39,13 +39,13 @@ TEST(RankGrowthTest, WhatRepeatsIsCarriedOnExactly) {
       }
 }
 
-TEST(RankGrowthTest, RingsHaveAnyNumberAndHalvesAPowerOfTwo) {
+TEST(RankExtrapolationTest, RingsTakeAnyNumberAndHalvingAPowerOfTwo) {
   EXPECT_NEAR(grown_seconds(Growth::blocks, 100, 1e6, 8, ring), ring(100, 1e6), 1e-12);
   EXPECT_TRUE(std::isinf(grown_seconds(Growth::rounds, 100, 1e6, 8, doubling)));
   EXPECT_TRUE(std::isinf(grown_seconds(Growth::halves, 100, 1e6, 8, halving)));
 }
 
-TEST(RankGrowthTest, WhatIsNotKnownStaysUnknown) {
+TEST(RankExtrapolationTest, UnknownTimesStayUnknown) {
   for (const Growth growth : {Growth::blocks, Growth::hops, Growth::rounds, Growth::halves})
     for (const std::int32_t lacks : {8, 16}) {
       const double carried = grown_seconds(growth, 64, 1e6, 8, [&](std::int32_t among, double) {
@@ -55,7 +55,7 @@ TEST(RankGrowthTest, WhatIsNotKnownStaysUnknown) {
     }
 }
 
-TEST(RankGrowthTest, MoreRanksAreNeverFaster) {
+TEST(RankExtrapolationTest, MoreRanksAreNeverFaster) {
   const auto falling = [](std::int32_t among, double) { return 1.0 / among; };
   for (const Growth growth : {Growth::blocks, Growth::hops, Growth::rounds, Growth::halves})
     EXPECT_GE(grown_seconds(growth, 1024, 1e6, 8, falling), 1.0 / 16);

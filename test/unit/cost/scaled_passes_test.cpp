@@ -1,4 +1,4 @@
-// What products of eight bits cost: passes that scale are counted as they run.
+// Cost of 8-bit products: scaling passes are counted as they run.
 #include "weft/predict/cost/scaled_passes.h"
 
 #include <memory>
@@ -34,14 +34,14 @@ double passes(const plan::Graph& graph) {
   return plan_seconds(graph, device, true);
 }
 
-TEST(ScaledPasses, ARowIsReadOnceAndAColumnTwice) {
-  // x to q; the largest of w's columns, w to r; the product.
+TEST(ScaledPasses, RowsAreReadOnceAndColumnsTwice) {
+  // One pass from x to q, two over w's columns (maximum, then r), and the product.
   EXPECT_EQ(passes(product_of("bf16[b=16,d=64]", "return y=%2\n")), 4);
   EXPECT_EQ(passes(product_of("bf16[d=64,b=16]", "return y=%2\n")), 5);
   EXPECT_EQ(passes(product_of("bf16[b=16,d=64]", "%3 = relu %2\nreturn y=%3\n")), 5);
 }
 
-TEST(ScaledPasses, OtherProductsAndDivisionsAreNone) {
+TEST(ScaledPasses, OtherProductsAndDivisionsAreNotScaledPasses) {
   auto graph = plan::read(
       "plan p\n%0 = input {name=x, type=bf16[b=4,d=8]}\n%1 = input {name=y, type=bf16[b=4]}\n"
       "%2 = div %0, %1\n%3 = mul %2, %1\n%4 = reduce %3 {kind=max, to=[b]}\n%5 = cast %3 {to=f32}\n"
@@ -52,7 +52,7 @@ TEST(ScaledPasses, OtherProductsAndDivisionsAreNone) {
     EXPECT_FALSE(is_within_scaled_pass(graph->view(plan::NodeId(n)))) << n;
 }
 
-// Operands of each product of a program.
+// Number of operands of each product of a program.
 std::vector<std::size_t> operands_of_products(const plan::Graph& graph, bool any_float) {
   const auto program =
       program::compile(std::make_shared<plan::Graph>(graph.clone()), {.any_float = any_float});
@@ -63,7 +63,7 @@ std::vector<std::size_t> operands_of_products(const plan::Graph& graph, bool any
   return found;
 }
 
-TEST(ScaledPasses, AcceleratorsProductsTakeTheirScales) {
+TEST(ScaledPasses, ProductsOnAcceleratorsReadTheirScales) {
   const std::vector<std::size_t> with = {4}, without = {2};
   const plan::Graph plain = product_of("bf16[b=16,d=64]", "return y=%2\n");
   EXPECT_EQ(operands_of_products(plain, true), with);

@@ -1,5 +1,5 @@
-// The statistics database: what goes in comes out, for this machine, whoever else writes, and nothing that is
-// not ours is read or harmed.
+// The statistics database: rows read back as written, per machine, with concurrent writers. Foreign
+// files are neither read nor damaged.
 #include "weft/predict/cost/statistics.h"
 
 #include <sys/wait.h>
@@ -46,7 +46,7 @@ class StatisticsTest : public testing::Test {
     return Statistics::open(file_, access, std::move(machine));
   }
 
-  // What opening `file_` answers, in either way; the file must be as it was.
+  // The error of opening `file_`, for writing and for reading; the file must stay unchanged.
   std::string refusal() const {
     const auto before = read_file(file_, 1 << 20);
     const auto writing = open(), reading = open(Access::read);
@@ -68,7 +68,7 @@ class StatisticsTest : public testing::Test {
   std::string file_ = folder_ / "deep/er/statistics.sqlite";
 };
 
-TEST_F(StatisticsTest, ClearForgetsTheRowsOfOneMachine) {
+TEST_F(StatisticsTest, ClearRemovesTheRowsOfOneMachine) {
   auto mine = open();
   ASSERT_TRUE(mine.ok()) << mine.error().message;
   ASSERT_TRUE(mine->add(std::vector{time_of(4096, 2e-6), time_of(256, 1e-6)}).ok());
@@ -81,11 +81,11 @@ TEST_F(StatisticsTest, ClearForgetsTheRowsOfOneMachine) {
   EXPECT_EQ(*mine->clear(), 0);
   EXPECT_TRUE(mine->collective_times()->empty());
   EXPECT_EQ(*open(Access::read, "n")->rows(), 1);
-  // A file that is not there has none.
+  // A missing file has no rows.
   EXPECT_EQ(*Statistics::open(folder_ / "none.sqlite", Access::read, "m")->rows(), 0);
 }
 
-TEST_F(StatisticsTest, RowsComeBackInOrder) {
+TEST_F(StatisticsTest, ReturnsRowsInOrder) {
   {
     auto statistics = open();
     ASSERT_TRUE(statistics.ok()) << statistics.error().message;
@@ -107,20 +107,20 @@ TEST_F(StatisticsTest, ALaterMeasurementReplacesAnEarlierOne) {
   EXPECT_EQ(*statistics->collective_times(), (std::vector{time_of(256, 3e-6)}));
 }
 
-TEST_F(StatisticsTest, MachinesAreKeptApart) {
+TEST_F(StatisticsTest, DistinguishesMachines) {
   ASSERT_TRUE(open(Access::write, "one")->add(std::vector{time_of(256, 1e-6)}).ok());
   EXPECT_TRUE(open(Access::read, "another")->collective_times()->empty());
   EXPECT_EQ(open(Access::read, "one")->collective_times()->size(), 1u);
 }
 
-TEST_F(StatisticsTest, ToReadAMissingFileIsEmptyAndStaysMissing) {
+TEST_F(StatisticsTest, ReadingAMissingFileYieldsNothingAndDoesNotCreateIt) {
   const auto statistics = open(Access::read);
   ASSERT_TRUE(statistics.ok());
   EXPECT_TRUE(statistics->collective_times()->empty());
   EXPECT_FALSE(std::filesystem::exists(file_));
 }
 
-TEST_F(StatisticsTest, WhatCouldNotBeReadBackIsRefusedAndNothingOfItKept) {
+TEST_F(StatisticsTest, RejectsInvalidRowsAsAWhole) {
   auto statistics = open();
   for (const double wrong : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
     EXPECT_FALSE(statistics->add(std::vector{time_of(256, 1e-6), time_of(512, wrong)}).ok()) << wrong;
@@ -130,7 +130,7 @@ TEST_F(StatisticsTest, WhatCouldNotBeReadBackIsRefusedAndNothingOfItKept) {
   EXPECT_TRUE(statistics->collective_times()->empty());
 }
 
-TEST_F(StatisticsTest, RowsThatMakeNoSenseAreLeftOut) {
+TEST_F(StatisticsTest, SkipsInvalidRows) {
   ASSERT_TRUE(open()->add(std::vector{time_of(256, 1e-6)}).ok());
   meddle("INSERT INTO collective_time VALUES ('m', 'all_reduce', -3, 1, 'shm', 0, 'x', 1, 1.0, 0)");
   meddle("INSERT INTO collective_time VALUES ('m', 'dance', 2, 1, 'shm', 0, 'x', 1, 1.0, 0)");
@@ -139,7 +139,7 @@ TEST_F(StatisticsTest, RowsThatMakeNoSenseAreLeftOut) {
   EXPECT_EQ(*open(Access::read)->collective_times(), (std::vector{time_of(256, 1e-6)}));
 }
 
-TEST_F(StatisticsTest, TwoProcessesWriteAtTheSameTime) {
+TEST_F(StatisticsTest, TwoProcessesWriteConcurrently) {
   constexpr int kWriters = 2, kRows = 15;
   std::vector<pid_t> writers;
   for (int writer = 0; writer < kWriters; ++writer) {
@@ -164,7 +164,7 @@ TEST_F(StatisticsTest, TwoProcessesWriteAtTheSameTime) {
   EXPECT_EQ(open(Access::read)->collective_times()->size(), std::size_t{kWriters * kRows});
 }
 
-TEST_F(StatisticsTest, AWriterWhoDiesLeavesTheFileAsItWas) {
+TEST_F(StatisticsTest, AKilledWriterLeavesTheFileUnchanged) {
   ASSERT_TRUE(open()->add(std::vector{time_of(256, 1e-6)}).ok());
   const pid_t child = fork();
   ASSERT_GE(child, 0);
@@ -180,7 +180,7 @@ TEST_F(StatisticsTest, AWriterWhoDiesLeavesTheFileAsItWas) {
   EXPECT_EQ(open()->collective_times()->size(), 1u);
 }
 
-TEST_F(StatisticsTest, FilesThatAreNotOursAreRefused) {
+TEST_F(StatisticsTest, RejectsForeignFiles) {
   std::filesystem::create_directories(folder_ / "deep/er");
   std::ofstream(file_) << "this is no database at all, but it is long enough to be looked at as if it were";
   EXPECT_NE(refusal().find("damaged, or not a SQLite database"), std::string::npos);
@@ -190,19 +190,19 @@ TEST_F(StatisticsTest, FilesThatAreNotOursAreRefused) {
   EXPECT_NE(refusal().find("not a statistics database of weft"), std::string::npos);
 }
 
-TEST_F(StatisticsTest, ANewerSchemaIsRefused) {
+TEST_F(StatisticsTest, RejectsANewerSchema) {
   ASSERT_TRUE(open().ok());
   meddle("PRAGMA user_version = 3");
   EXPECT_NE(refusal().find("of a newer weft"), std::string::npos);
 }
 
-TEST_F(StatisticsTest, ASchemaThatDoesMoreThanOursIsRefused) {
+TEST_F(StatisticsTest, RejectsASchemaWithTriggers) {
   ASSERT_TRUE(open().ok());
   meddle("CREATE TRIGGER t AFTER INSERT ON rate BEGIN DELETE FROM rate; END");
   EXPECT_NE(refusal().find("not a statistics database of weft"), std::string::npos);
 }
 
-TEST_F(StatisticsTest, ADamagedFileIsAnErrorAndNeverACrash) {
+TEST_F(StatisticsTest, ReportsADamagedFile) {
   std::vector<CollectiveTime> times;
   for (int row = 0; row < 400; ++row) times.push_back(time_of(row, 1e-6));
   ASSERT_TRUE(open()->add(times).ok());
@@ -220,7 +220,7 @@ TEST_F(StatisticsTest, ADamagedFileIsAnErrorAndNeverACrash) {
   EXPECT_GT(refused, 0);
 }
 
-TEST_F(StatisticsTest, AFolderThatCannotBeMadeIsNamed) {
+TEST_F(StatisticsTest, NamesAFolderThatCannotBeCreated) {
   std::ofstream(folder_ / "file") << "x";
   const auto statistics = Statistics::open(folder_ / "file/er/statistics.sqlite", Access::write);
   ASSERT_FALSE(statistics.ok());
@@ -228,7 +228,7 @@ TEST_F(StatisticsTest, AFolderThatCannotBeMadeIsNamed) {
             "cannot make the folder " + folder_ / "file/er" + ": Not a directory");
 }
 
-TEST_F(StatisticsTest, WhatOthersMayHaveWrittenIsRefused) {
+TEST_F(StatisticsTest, RejectsFilesThatOthersMayWrite) {
   namespace fs = std::filesystem;
   ASSERT_TRUE(open()->add(std::vector{time_of(256, 1e-6)}).ok());
   EXPECT_EQ(fs::status(file_).permissions(), fs::perms::owner_read | fs::perms::owner_write);
@@ -251,11 +251,11 @@ TEST_F(StatisticsTest, WhatOthersMayHaveWrittenIsRefused) {
   EXPECT_EQ(refusal(), "expected a file, found a link: " + file_);
 }
 
-TEST_F(StatisticsTest, WithoutAFileNobodyElseCanHaveWrittenIt) {
+TEST_F(StatisticsTest, AcceptsAnInMemoryDatabase) {
   EXPECT_TRUE(Statistics::open(":memory:", Access::write)->add(std::vector{time_of(256, 1e-6)}).ok());
 }
 
-TEST(MachineIdentity, IsStableAndNamesTheProcessor) {
+TEST(MachineIdentity, IsStableAndContainsTheProcessor) {
   EXPECT_EQ(machine_identity(), machine_identity());
   EXPECT_NE(machine_identity().find("processors"), std::string::npos);
   EXPECT_EQ(processor_name("processor\t: 0\nmodel name\t: Xeon 6 \nflags: x"), "Xeon 6 ");
@@ -264,7 +264,7 @@ TEST(MachineIdentity, IsStableAndNamesTheProcessor) {
   EXPECT_EQ(processor_name(""), "unknown processor");
 }
 
-TEST(PrintDate, IsUniversalTime) { EXPECT_EQ(print_date(1'794'700'800), "2026-11-15"); }
+TEST(PrintDate, IsInUtc) { EXPECT_EQ(print_date(1'794'700'800), "2026-11-15"); }
 
 }  // namespace
 }  // namespace weft::cost

@@ -1,4 +1,4 @@
-// What tasks cost a step whose ranks outnumber the processors: the same whoever had the first turn.
+// Cost of tasks if ranks outnumber the processors: independent of which rank ran first.
 #include "weft/predict/cost/taking_turns.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 namespace weft::cost {
 namespace {
 
-// A task that computes, then a collective.
+// A computing task, then a collective.
 program::Program program_of() {
   program::Program program;
   program.graph = std::make_shared<const plan::Graph>();
@@ -34,7 +34,7 @@ double seconds(const program::Timeline& timeline, std::size_t task) {
   return timeline.tasks[task].end - timeline.tasks[task].begin;
 }
 
-TEST(TakingTurnsTest, WhoWaitsForAProcessorCostsAsMuchAsWhoSharesIt) {
+TEST(OversubscribedCostsTest, WaitingForAProcessorCostsAsMuchAsSharingIt) {
   const program::Program program = program_of();
   // Two processors, four ranks with three seconds of work each, then a collective of one second.
   const auto together =
@@ -47,20 +47,20 @@ TEST(TakingTurnsTest, WhoWaitsForAProcessorCostsAsMuchAsWhoSharesIt) {
       EXPECT_DOUBLE_EQ(seconds(rank[0], 0), 6);
       exchange += seconds(rank[0], 1) / 4;
     }
-    EXPECT_DOUBLE_EQ(exchange, 1);  // and with it the step is whole
+    EXPECT_DOUBLE_EQ(exchange, 1);  // so the parts add up to the step
   }
 }
 
-TEST(TakingTurnsTest, ProcessorsThatStandIdleAreTheCollectives) {
-  // One has twice the work: while it is alone, half of the machine waits for it.
+TEST(OversubscribedCostsTest, IdleProcessorsCountAsCollectiveTime) {
+  // One rank has twice the work: while it runs alone, half of the machine waits for it.
   const auto costs = costs_of(program_of(), {{{0, 2}, {2, 4}}, {{0, 4}, {4, 4}}}, 2);
   EXPECT_DOUBLE_EQ(seconds(costs[0][0], 0), 2);
   EXPECT_DOUBLE_EQ(seconds(costs[1][0], 0), 4);
-  EXPECT_DOUBLE_EQ(seconds(costs[0][0], 1), 2);  // of two ranks, one of which waits two seconds, half idle
+  EXPECT_DOUBLE_EQ(seconds(costs[0][0], 1), 2);  // one of two ranks waits two seconds on an idle processor
   EXPECT_DOUBLE_EQ(seconds(costs[1][0], 1), 0);
 }
 
-TEST(TakingTurnsTest, NothingRanNothingCosts) {
+TEST(OversubscribedCostsTest, IsEmptyWithoutTasks) {
   EXPECT_TRUE(costs_of_turns({}, {}, 1).empty());
   const program::Program program = program_of();
   const std::vector<RankSteps> none = {{&program, {}}};

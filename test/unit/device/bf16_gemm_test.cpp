@@ -1,4 +1,4 @@
-// Products of bf16 by every way that the processor has, against their definition.
+// bf16 matrix products by every method that the processor supports, compared with their definition.
 #include "weft/device/cpu/bf16_gemm.h"
 
 #include <algorithm>
@@ -20,7 +20,8 @@ using program::Side;
 constexpr Bf16Products kWays[] = {Bf16Products::widened, Bf16Products::avx512, Bf16Products::amx};
 constexpr Transpose kBoth[] = {Transpose::no, Transpose::yes};
 
-// One, less than a square, just more than one, whole tiles, and more than is packed at a time of each side.
+// One, less than a tile, just more than one, whole tiles, and more than is packed at a time for
+// either operand.
 constexpr std::int64_t kShapes[][3] = {{1, 1, 1},    {7, 33, 5},   {17, 15, 33},  {32, 32, 64},
                                        {40, 800, 3}, {300, 9, 40}, {33, 50, 1100}};
 
@@ -30,7 +31,7 @@ Bf16 bf16(float x) {
   return made;
 }
 
-// Rows are a little longer than what is multiplied, and what lies between them is no number.
+// Rows have a few elements of padding, which are NaN.
 struct Case {
   Case(Transpose transpose_a, Transpose transpose_b, const std::int64_t (&shape)[3], Random& random,
        bool whole)
@@ -87,8 +88,8 @@ void for_each_case(bool whole, const Check& check) {
   }
 }
 
-// Sums of whole numbers are exact in f32, whatever their order.
-TEST(Bf16Gemm, WholeNumbersAreExact) {
+// Sums of integers are exact in f32, in any order.
+TEST(Bf16Gemm, IntegersAreExact) {
   for_each_case(true, [](Bf16Products way, Case& of) {
     for (const float beta : {0.0f, 1.0f}) {
       const std::vector<float> C = of.multiply(way, beta);
@@ -105,8 +106,9 @@ TEST(Bf16Gemm, WholeNumbersAreExact) {
   });
 }
 
-// Rows and columns computed apart, as tasks do it, have the bits of the whole; and so has a second time.
-TEST(Bf16Gemm, PiecesHaveTheBitsOfTheWhole) {
+// Blocks of rows and columns that tasks compute separately are bitwise equal to the whole, and runs
+// are repeatable.
+TEST(Bf16Gemm, BlocksAreBitwiseEqualToTheWhole) {
   for_each_case(false, [](Bf16Products way, Case& of) {
     const std::vector<float> whole = of.multiply(way, 0);
     std::vector<float> C(whole.size());
@@ -126,7 +128,7 @@ TEST(Bf16Gemm, PiecesHaveTheBitsOfTheWhole) {
   });
 }
 
-TEST(Bf16Gemm, ABandIsLeftOut) {
+TEST(Bf16Gemm, SkipsABand) {
   for_each_case(true, [](Bf16Products way, Case& of) {
     const Band of_c{Side::n, Side::m, 4}, of_k{Side::k, Side::m, 4};
     const std::vector<float> seen = of.multiply(way, 1, &of_c), all = of.multiply(way, 1);
@@ -145,8 +147,8 @@ TEST(Bf16Gemm, ABandIsLeftOut) {
   });
 }
 
-// A block wholly inside is not computed at all: infinities do not reach it.
-TEST(Bf16Gemm, ABlockInTheBandStaysZero) {
+// A block entirely inside the band is not computed at all: infinities do not reach it.
+TEST(Bf16Gemm, ABlockInsideTheBandIsZero) {
   constexpr std::int64_t n = 96;
   const std::vector<Bf16> A(n * n, bf16(1));
   std::vector<Bf16> B = A;
@@ -162,7 +164,7 @@ TEST(Bf16Gemm, ABlockInTheBandStaysZero) {
   }
 }
 
-TEST(Bf16Gemm, NothingToSumIsZero) {
+TEST(Bf16Gemm, AnEmptySumIsZero) {
   for (const Bf16Products way : kWays) {
     if (!has(way)) continue;
     float C[2] = {5, 5};

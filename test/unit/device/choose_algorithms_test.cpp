@@ -1,4 +1,4 @@
-// What runs each collective of a program: named from its price, alike on all ranks.
+// The algorithm of each collective in a program: chosen by cost, the same on all ranks.
 #include "weft/predict/cost/choose_algorithms.h"
 
 #include <string>
@@ -14,8 +14,8 @@ namespace {
 
 plan::Mesh mesh_of(std::string_view text) { return plan::read_mesh(text).value(); }
 
-// Rows are turned to columns and back; of 7 rows the last of 3 ranks has one, the others three.
-constexpr std::string_view kTurned = R"(plan p
+// Rows become columns and back. Of 7 rows, the last of 3 ranks has one and the others three.
+constexpr std::string_view kTransposed = R"(plan p
 %0 = input {name=x, type=f32[b=7,d=6], layout="sliced(b) on gpu"}
 %1 = all-to-all %0 {axis=gpu, from=b, to=d}
 %2 = relu %1
@@ -24,7 +24,7 @@ constexpr std::string_view kTurned = R"(plan p
 return y=%4
 )";
 
-// By size, so that a rank that moves less than the others would choose for itself.
+// By size: a rank that moves less than the others would choose differently.
 StepCosts by_size(std::int64_t few_bytes) {
   StepCosts costs;
   costs.exchange = [few_bytes](const program::Exchange&, std::size_t, std::int64_t bytes) {
@@ -42,10 +42,10 @@ std::vector<std::string> names_of(const program::Program& program) {
   return names;
 }
 
-TEST(ChooseAlgorithms, AllRanksRunWhatTheLargestShareChose) {
+TEST(ChooseAlgorithms, TheLargestShardDecidesForAllRanks) {
   const plan::Mesh mesh = mesh_of("gpu=3");
-  const plan::Graph graph = ops::read_plan(kTurned);
-  // The first gives 3 x 6 elements of 4 bytes, the last 1 x 6, and takes 7 x 2 as all do.
+  const plan::Graph graph = ops::read_plan(kTransposed);
+  // The first rank sends 3 x 6 elements of 4 bytes and the last 1 x 6; each receives 7 x 2.
   const auto chosen = choose_algorithms(program::programs_of(graph, mesh), mesh, by_size(60));
   ASSERT_TRUE(chosen.ok()) << chosen.error().message;
   for (const program::Program& program : *chosen)
@@ -55,7 +55,7 @@ TEST(ChooseAlgorithms, AllRanksRunWhatTheLargestShareChose) {
     EXPECT_EQ(names_of(program), (std::vector<std::string>{"few", "few", "many LL128"}));
 }
 
-TEST(ChooseAlgorithms, WhatIsNamedStaysAndIsPrinted) {
+TEST(ChooseAlgorithms, KeepsAndPrintsNamedAlgorithms) {
   const plan::Mesh mesh = mesh_of("gpu=2");
   std::vector<program::Program> programs = program::programs_of(ops::read_plan(ops::kTwoSums), mesh);
   EXPECT_NE(print(programs[0]).find("all-reduce sum over gpu [16] using the communicator's choice: "),
@@ -75,17 +75,17 @@ TEST(ChooseAlgorithms, WhatIsNamedStaysAndIsPrinted) {
       << print(chosen[1]);
 }
 
-// A group of one moves nothing: nothing is chosen for it.
-TEST(ChooseAlgorithms, ARankAloneHasNoChoice) {
+// A group of one rank moves nothing, so nothing is chosen.
+TEST(ChooseAlgorithms, ASingleRankNeedsNoAlgorithm) {
   const plan::Mesh mesh = mesh_of("gpu=1");
   const auto chosen =
       choose_algorithms(program::programs_of(ops::read_plan(ops::kTwoSums), mesh), mesh, by_size(0)).value();
   for (const std::string& name : names_of(chosen[0])) EXPECT_EQ(name, "the communicator's choice");
 }
 
-TEST(ChooseAlgorithms, RanksThatDifferAreRefused) {
+TEST(ChooseAlgorithms, RejectsRanksWithDifferentCollectives) {
   const plan::Mesh mesh = mesh_of("gpu=3");
-  const std::vector<program::Program> one = program::programs_of(ops::read_plan(kTurned), mesh),
+  const std::vector<program::Program> one = program::programs_of(ops::read_plan(kTransposed), mesh),
                                       other = program::programs_of(ops::read_plan(ops::kTwoSums), mesh);
   const auto fewer = choose_algorithms({one[0], other[0]}, mesh, by_size(0));
   ASSERT_FALSE(fewer.ok());
@@ -96,8 +96,8 @@ TEST(ChooseAlgorithms, RanksThatDifferAreRefused) {
             "the mesh has no axis gpu, along which the programs move values");
 }
 
-// What the table shows is short, what the program names is whole.
-TEST(ChooseAlgorithms, PeopleSeeTheNameWithoutTheCollective) {
+// Tables show a short name; the program has the full name.
+TEST(ChooseAlgorithms, ShortNamesOmitTheCollective) {
   ExchangePrice price;
   price.algorithm = "all_reduce_ring(channels=3)";
   price.protocol = collective::Protocol::ll128;

@@ -1,4 +1,4 @@
-// Codecs: what each loses is within its bound, and what error feedback and hops do with it.
+// Codecs: the error of each is within its bound, and how error feedback and hops affect it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ std::vector<float> there_and_back(const Codec& codec, const std::vector<float>& 
   return back;
 }
 
-TEST(Codec, LosesNoMoreThanItsBound) {
+TEST(Codec, ErrorIsWithinItsBound) {
   for (const CodecKind kind :
        {CodecKind::int8, CodecKind::int4, CodecKind::e4m3, CodecKind::e5m2, CodecKind::bf16})
     for (const std::int64_t block : {8, 64, 256})
@@ -49,7 +49,7 @@ TEST(Codec, LosesNoMoreThanItsBound) {
       }
 }
 
-TEST(Codec, TakesTheBytesItStates) {
+TEST(Codec, UsesTheStatedBytes) {
   EXPECT_EQ(encoded_bytes({CodecKind::int8, 256, 0}, 1000), 1000 + 4 * 4);
   EXPECT_EQ(encoded_bytes({CodecKind::int4, 256, 0}, 1001), 501 + 4 * 4);
   EXPECT_EQ(encoded_bytes({CodecKind::bf16, 256, 0}, 1000), 2000);
@@ -57,8 +57,8 @@ TEST(Codec, TakesTheBytesItStates) {
   EXPECT_EQ(encoded_bytes({CodecKind::top_k, 256, 10}, 1000), 80);
 }
 
-TEST(Codec, KeepsWhatIsExact) {
-  // Codes decode to themselves: a second pass loses nothing more.
+TEST(Codec, KeepsExactValues) {
+  // Encoding is idempotent: a second pass loses nothing more.
   for (const CodecKind kind : {CodecKind::int8, CodecKind::int4, CodecKind::bf16}) {
     const std::vector<float> once = there_and_back({kind, 64, 0}, random_numbers(3, 640));
     const std::vector<float> twice = there_and_back({kind, 64, 0}, once);
@@ -69,7 +69,7 @@ TEST(Codec, KeepsWhatIsExact) {
   EXPECT_EQ(there_and_back({CodecKind::e4m3, 64, 0}, zeros), zeros);
 }
 
-TEST(Codec, ShowsWhatIsNoNumber) {
+TEST(Codec, PreservesNaN) {
   for (const CodecKind kind : {CodecKind::int8, CodecKind::int4, CodecKind::e4m3, CodecKind::e5m2,
                                CodecKind::bf16, CodecKind::one_bit, CodecKind::top_k, CodecKind::low_rank}) {
     std::vector<float> values(64, 1.0f);
@@ -95,15 +95,15 @@ TEST(Codec, ErrorFeedbackLosesNothingOverTime) {
       ASSERT_TRUE(decode(codec, codes, arrived).ok());
       for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += arrived[i];
     }
-    // What has arrived and what is still carried make up what was sent.
+    // The received sum plus the carried error equals what was sent.
     for (std::size_t i = 0; i < sum.size(); ++i)
       EXPECT_NEAR(sum[i] + carried[i], kSteps * static_cast<double>(gradient[i]), 1e-3 * largest * kSteps);
   }
 }
 
-// A ring adds and encodes again at each of k hops; two hops (all-to-all, then all-gather) encode twice, however many
-// ranks there are.
-TEST(Codec, RequantisingOverHopsGrowsAndTwoHopsStayFlat) {
+// A ring decodes, adds and encodes at each of k hops. Two hops (all-to-all, then all-gather) encode
+// twice for any number of ranks.
+TEST(Codec, RequantizationErrorGrowsOverARingButNotOverTwoHops) {
   const Codec codec{CodecKind::int8, 256, 0};
   const auto errors = [&](std::size_t ranks) {
     std::vector<double> exact(2048);
@@ -136,8 +136,8 @@ TEST(Codec, RequantisingOverHopsGrowsAndTwoHopsStayFlat) {
   EXPECT_LT(direct64, 1.3 * direct4);
 }
 
-// The plans' own definition, which works in doubles and one number at a time.
-TEST(Codec, KernelsAgreeWithTheDefinition) {
+// The definition used by plans: in double, one number at a time.
+TEST(Codec, KernelsMatchTheDefinition) {
   for (const CodecKind kind : {CodecKind::int8, CodecKind::int4, CodecKind::e4m3, CodecKind::e5m2,
                                CodecKind::bf16, CodecKind::one_bit, CodecKind::top_k, CodecKind::low_rank})
     for (const std::size_t count : {1u, 7u, 64u, 203u, 1000u}) {
@@ -169,7 +169,7 @@ TEST(Codec, KernelsAgreeWithTheDefinition) {
     }
 }
 
-TEST(Codec, RefusesWrongLengths) {
+TEST(Codec, RejectsWrongLengths) {
   std::vector<float> values(16), carried(3);
   std::vector<std::byte> codes(20);
   EXPECT_TRUE(encode({CodecKind::int8, 256, 0}, values, codes).ok());

@@ -1,4 +1,5 @@
-// 16-bit reals: every one of the 65,536 is read and written, and so is what lies between two of them.
+// 16-bit and 8-bit floats: each of the 65,536 patterns is read and written, and values between
+// neighbours are rounded.
 #include "weft/device/element_access.h"
 
 #include <array>
@@ -22,7 +23,7 @@ struct ShortReal {
 
 class ShortReals : public testing::TestWithParam<ShortReal> {};
 
-TEST_P(ShortReals, EveryNumberComesBack) {
+TEST_P(ShortReals, EveryNumberReadsBack) {
   const ShortReal& real = GetParam();
   for (std::uint32_t bits = 0; bits <= 0xffff; ++bits) {
     const double value = real.from(static_cast<std::uint16_t>(bits));
@@ -33,12 +34,13 @@ TEST_P(ShortReals, EveryNumberComesBack) {
   }
 }
 
-// Half way to the even one, a hair off to the nearer one: a hair so fine that a float does not see it.
-TEST_P(ShortReals, WhatLiesBetweenGoesToTheNearer) {
+// Halfway rounds to even; slightly more or less rounds to the nearer neighbour, even by less than a
+// float can resolve.
+TEST_P(ShortReals, RoundsToNearest) {
   const ShortReal& real = GetParam();
   for (std::uint32_t bits = 0; bits < real.infinite; ++bits) {
     const double low = real.from(static_cast<std::uint16_t>(bits));
-    // The largest has no neighbour: what would be the next is infinite.
+    // The largest number has no upper neighbour: the next value would be infinite.
     const double high = bits + 1u == real.infinite ? 2 * low - real.from(static_cast<std::uint16_t>(bits - 1))
                                                    : real.from(static_cast<std::uint16_t>(bits + 1));
     const double middle = (low + high) / 2;
@@ -52,13 +54,13 @@ TEST_P(ShortReals, WhatLiesBetweenGoesToTheNearer) {
   }
 }
 
-TEST_P(ShortReals, EndsOfTheRange) {
+TEST_P(ShortReals, HandlesTheEndsOfTheRange) {
   const ShortReal& real = GetParam();
   EXPECT_EQ(real.to(0.0), 0);
   EXPECT_EQ(real.to(-0.0), 0x8000);
   EXPECT_EQ(real.from(real.to(real.largest)), real.largest);
   EXPECT_EQ(real.from(real.to(real.least)), real.least);
-  EXPECT_EQ(real.to(real.least / 2), 0);  // half way to nothing, which is even
+  EXPECT_EQ(real.to(real.least / 2), 0);  // halfway to zero, which is even
   for (const double huge : {1e300, static_cast<double>(INFINITY)}) {
     EXPECT_EQ(real.to(huge), real.infinite);
     EXPECT_EQ(real.to(-huge), 0x8000 | real.infinite);
@@ -66,8 +68,8 @@ TEST_P(ShortReals, EndsOfTheRange) {
   EXPECT_EQ(real.to(5e-324), 0);
 }
 
-// As plans do it: an element at a place in memory.
-TEST_P(ShortReals, StoredElementsAreLoadedAgain) {
+// As plans access it: an element at a position in memory.
+TEST_P(ShortReals, LoadsStoredElements) {
   const ShortReal& real = GetParam();
   std::array<std::byte, 8> memory{};
   for (const double value : {0.0, 1.0, -0.5, 0.25, 3.0}) {
@@ -87,15 +89,15 @@ struct ByteReal {
   plan::DType dtype;
   double (*from)(std::uint8_t);
   std::uint8_t (*to)(double);
-  std::uint32_t count;  // of numbers from 0 on
+  std::uint32_t count;  // numbers from 0 up
   double largest, least;
 };
 
 constexpr ByteReal kByteReals[] = {{plan::DType::f8e4m3, from_e4m3, to_e4m3, 0x7f, 448, 0x1p-9},
                                    {plan::DType::f8e5m2, from_e5m2, to_e5m2, 0x7c, 57344, 0x1p-16}};
 
-// The numbers come back, and what lies between two goes to the nearer, of two as near to the even one.
-TEST(ByteReals, AreTheNearest) {
+// Numbers read back unchanged, and values between two round to the nearest, ties to even.
+TEST(ByteReals, RoundToNearest) {
   for (const ByteReal& real : kByteReals) {
     EXPECT_EQ(real.from(static_cast<std::uint8_t>(real.count - 1)), real.largest);
     EXPECT_EQ(real.from(1), real.least);
@@ -114,8 +116,9 @@ TEST(ByteReals, AreTheNearest) {
   }
 }
 
-// e4m3 has no infinity: half way to what would be the next number is still the largest, beyond is none.
-TEST(ByteReals, EndWhereTheyDo) {
+// e4m3 has no infinity: up to halfway to the next value it rounds to the largest number, beyond
+// that to NaN.
+TEST(ByteReals, HandleTheEndsOfTheRange) {
   EXPECT_EQ(from_e4m3(to_e4m3(464)), 448);
   for (const double huge : {464.1, 480.0, 1e300, static_cast<double>(INFINITY)})
     EXPECT_TRUE(std::isnan(from_e4m3(to_e4m3(huge)))) << huge;

@@ -1,4 +1,4 @@
-// The programs of ranks that talk: run side by side they compute what the virtual mesh does.
+// Programs of communicating ranks: run side by side, they compute the same as the virtual mesh.
 #include <array>
 
 #include "lockstep_ranks.h"
@@ -22,14 +22,14 @@ void expect_same(std::string_view x, std::string_view w, std::string_view lines)
   }
 }
 
-// Every rank has rows of the batch; the gradient is summed over all before the update.
+// Every rank has rows of the batch; the gradient is all-reduced before the update.
 TEST(ExchangeProgram, DataParallel) {
   expect_same("sliced(b) on gpu", "",
               "%2 = contract %0, %1 {to=[b,f]}\n%3 = relu %2\n%4 = contract %0, %3 {to=[d,f]}\n"
               "%5 = all-reduce %4 {axis=gpu}\n%6 = sgd %1, %5 {lr=0.1}\nreturn y=%3, \"next w\"=%6\n");
 }
 
-// Columns, then rows: one all-reduce after the pair.
+// First columns, then rows: one all-reduce after the pair.
 TEST(ExchangeProgram, TensorParallel) {
   expect_same("", "sliced(f) on gpu",
               "%2 = contract %0, %1 {to=[b,f]}\n%3 = relu %2\n%4 = contract %3, %1 {to=[b,d]}\n"
@@ -51,7 +51,7 @@ TEST(ExchangeProgram, AllToAll) {
               "%6 = all-gather %5 {axis=gpu, along=b}\nreturn z=%3, y=%5, g=%6\n");
 }
 
-// Nothing is sent where a rank keeps a part of what it has.
+// Nothing is sent if a rank keeps a slice of what it has.
 TEST(ExchangeProgram, SliceAcross) {
   expect_same("", "",
               "%2 = slice-across %0 {axis=gpu, along=d}\n%3 = slice-across %1 {axis=gpu, along=d}\n"
@@ -60,7 +60,7 @@ TEST(ExchangeProgram, SliceAcross) {
               "return y=%5, m=%7\n");
 }
 
-// The parameter lies in slices and is gathered before use; its gradient comes back in slices.
+// The parameter is sharded and gathered before use; its gradient is reduce-scattered.
 TEST(ExchangeProgram, ShardedParameter) {
   for (const std::string_view index : {"d", "f"})
     expect_same("sliced(b) on gpu", fmt::format("sliced({}) on gpu", index),
@@ -71,7 +71,7 @@ TEST(ExchangeProgram, ShardedParameter) {
                             index));
 }
 
-// The update is cut, the parameter is whole again after it.
+// The update is sharded, and the parameter is gathered after it.
 TEST(ExchangeProgram, ShardedUpdate) {
   expect_same("sliced(b) on gpu", "",
               "%2 = contract %0, %1 {to=[b,f]}\n%3 = relu %2\n%4 = contract %0, %3 {to=[d,f]}\n"
@@ -86,8 +86,8 @@ std::vector<std::string> units_of(const Program& program) {
   return list;
 }
 
-// The update of w waits for the network; the gradient of v, which does not, comes first.
-TEST(ExchangeProgram, WhatReadsAnExchangeComesLate) {
+// The update of w waits for the network, so the independent gradient of v comes first.
+TEST(ExchangeProgram, SchedulesReadersOfExchangesLate) {
   const plan::Graph graph = ops::read_plan(
       "plan p\n%0 = input {name=x, type=f32[b=64,d=64], layout=\"sliced(b) on gpu\"}\n"
       "%1 = parameter {name=w, type=f32[d=64,f=64]}\n%2 = parameter {name=v, type=f32[f=64,d=64]}\n"
@@ -100,8 +100,8 @@ TEST(ExchangeProgram, WhatReadsAnExchangeComesLate) {
   EXPECT_EQ(units_of(programs[0])[units_of(programs[0]).size() - 2], "sgd") << print(programs[0]);
 }
 
-// Eight layers of gathered parameters: they are fetched ahead, but not all at the start.
-TEST(ExchangeProgram, ParametersAreGatheredAheadButNotAllAtOnce) {
+// Eight layers of gathered parameters: they are prefetched, but not all at the start.
+TEST(ExchangeProgram, PrefetchesGatheredParametersInTurn) {
   std::string text = "plan p\n%0 = input {name=x, type=f32[b=32,d=32], layout=\"sliced(b) on gpu\"}\n";
   int next = 1, x = 0;
   for (int layer = 0; layer < 8; ++layer, next += 4, x = next - 1)
@@ -120,7 +120,7 @@ TEST(ExchangeProgram, ParametersAreGatheredAheadButNotAllAtOnce) {
     most = std::max(most, unread);
   }
   EXPECT_EQ(most, 2) << print(programs[0]);
-  // Weights that keep numbers about one, so that the sums' order shows in the last digits alone.
+  // Weights that keep values near one, so that the order of summation affects only the last digits.
   ops::Tensors<float> weights;
   Random random(3);
   for (int layer = 0; layer < 8; ++layer) {
@@ -131,8 +131,8 @@ TEST(ExchangeProgram, ParametersAreGatheredAheadButNotAllAtOnce) {
   EXPECT_EQ(difference_in_lockstep(graph, mesh, std::move(weights)), "");
 }
 
-// The second product need not wait for the first one's sum, in order or for memory.
-TEST(ExchangeProgram, WhatIsGivenStaysUntilWhatIsTakenIsRead) {
+// The second product waits for the first reduce-scatter neither by order nor by memory.
+TEST(ExchangeProgram, SendBuffersOutliveTheirExchanges) {
   const plan::Graph graph = ops::read_plan(
       "plan p\n%0 = input {name=x, type=f32[b=64,d=64], layout=\"sliced(b) on gpu\"}\n"
       "%1 = input {name=y, type=f32[b=64,f=64], layout=\"sliced(b) on gpu\"}\n"
@@ -149,8 +149,8 @@ TEST(ExchangeProgram, WhatIsGivenStaysUntilWhatIsTakenIsRead) {
   }
 }
 
-// Text of a rank's program: what goes where, and to whom.
-TEST(ExchangeProgram, PrintsWhatGoesBetweenWhom) {
+// Printing a rank's program: what is sent, and to which ranks.
+TEST(ExchangeProgram, PrintsTransfersAndTheirRanks) {
   const plan::Graph graph = ops::read_plan(
       "plan p\n%0 = input {name=x, type=f32[b=4,d=5], layout=\"sliced(b) on gpu\"}\n"
       "%1 = all-to-all %0 {axis=gpu, from=b, to=d}\n%2 = all-gather %1 {axis=gpu, along=d}\nreturn y=%2\n");

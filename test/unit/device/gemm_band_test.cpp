@@ -1,4 +1,5 @@
-// Products without the part that a mask makes nothing of: the rest has the bits of the whole product.
+// Products without the band that a mask sets to zero: the rest is bitwise equal to the whole
+// product.
 #include <tuple>
 
 #include "kernels_case.h"
@@ -13,7 +14,7 @@ using program::Side;
 
 constexpr Side kSides[] = {Side::m, Side::n, Side::k};
 
-// Odd ones, whole tiles, more than a block of rows, of columns and of depth.
+// Odd sizes, whole tiles, more than one block of rows, of columns and of depth.
 constexpr std::tuple<std::int64_t, std::int64_t, std::int64_t> kSizes[] = {
     {1, 1, 1}, {7, 9, 5}, {9, 13, 17}, {48, 48, 24}, {131, 70, 9}, {20, 800, 3}, {9, 14, 801}};
 
@@ -37,7 +38,7 @@ struct Matrices {
   }
 };
 
-// Zeros where the band promises them.
+// Zeros where the band requires them.
 Matrices masked_matrices(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std::int64_t k,
                          const Band& band, Random& random) {
   Matrices made{a, b, m, n, k, random_floats(m * k, random), random_floats(k * n, random)};
@@ -69,7 +70,7 @@ void for_each_case(const Check& check) {
           }
 }
 
-TEST(GemmBand, WhatIsLeftHasTheBitsOfTheWhole) {
+TEST(GemmBand, TheRestIsBitwiseEqualToTheWhole) {
   for_each_case([](const Matrices& x, const Band& band, float beta) {
     auto whole =
         beta == 0 ? unwritten(x.m * x.n) : std::vector<float>(static_cast<std::size_t>(x.m * x.n), 2);
@@ -83,7 +84,7 @@ TEST(GemmBand, WhatIsLeftHasTheBitsOfTheWhole) {
       for (std::int64_t j = 0; j < x.n; ++j) {
         const auto at = static_cast<std::size_t>(i * x.n + j);
         if (of_c && is_nothing(band, i, j, 0)) {
-          ASSERT_TRUE(std::isfinite(without[at])) << "left as it was at " << i << ", " << j;
+          ASSERT_TRUE(std::isfinite(without[at])) << "unchanged at " << i << ", " << j;
         } else {
           ASSERT_EQ(without[at], whole[at])
               << x.m << " x " << x.n << " x " << x.k << " at " << i << ", " << j << " offset " << band.offset;
@@ -92,7 +93,7 @@ TEST(GemmBand, WhatIsLeftHasTheBitsOfTheWhole) {
   });
 }
 
-TEST(GemmBand, GemmAgreesWhoeverMultiplies) {
+TEST(GemmBand, GemmAgreesForAnyImplementation) {
   for_each_case([](const Matrices& x, const Band& band, float beta) {
     auto whole =
         beta == 0 ? unwritten(x.m * x.n) : std::vector<float>(static_cast<std::size_t>(x.m * x.n), 2);
@@ -110,8 +111,9 @@ TEST(GemmBand, GemmAgreesWhoeverMultiplies) {
   });
 }
 
-// A block wholly inside is not computed at all: NaN and infinity in the operands do not reach it.
-TEST(GemmBand, ABlockInTheBandIsZero) {
+// A block entirely inside the band is not computed at all: NaN and infinity in the operands do not
+// reach it.
+TEST(GemmBand, ABlockInsideTheBandIsZero) {
   const std::int64_t n = 96;
   std::vector<float> A(n * n, 1), B(n * n, 1), C = unwritten(n * n);
   std::fill(B.begin() + 64 * n, B.end(), std::numeric_limits<float>::infinity());
@@ -123,7 +125,7 @@ TEST(GemmBand, ABlockInTheBandIsZero) {
   EXPECT_EQ(C[(n - 1) * n + n - 1], std::numeric_limits<float>::infinity());
 }
 
-TEST(GemmBand, APartOfAProductHasTheBandOfItsPart) {
+TEST(GemmBand, BlocksOfAProductShiftTheBand) {
   const Band band{Side::n, Side::m, 3};
   EXPECT_EQ(band.from(10, 0).offset, 13);
   EXPECT_EQ(band.from(10, 4).offset, 9);

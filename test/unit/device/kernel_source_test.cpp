@@ -1,4 +1,4 @@
-// CUDA sources put together from the files in the program.
+// CUDA sources assembled from the files in the program.
 #include <gtest/gtest.h>
 
 #include <span>
@@ -35,7 +35,7 @@ TEST(KernelSource, EachFileIncludesFilesThatExist) {
   }
 }
 
-TEST(KernelSource, FilesAreInTheOrderOfTheirIncludesAndOnce) {
+TEST(KernelSource, IncludesEachFileOnceInOrder) {
   const std::string source = kernel_source("attention_tensor_gradient", "constexpr int kQueries = 7;\n");
   const std::size_t definitions = source.find("kQueries = 7"), common = source.find("int weft_end("),
                     tiles = source.find("void weft_mma("), dots = source.find("void weft_dots("),
@@ -47,11 +47,11 @@ TEST(KernelSource, FilesAreInTheOrderOfTheirIncludesAndOnce) {
   EXPECT_LT(dots, kernel);
   EXPECT_LT(kernel, source.npos);
   EXPECT_EQ(count(source, "int weft_end("), 1u);
-  EXPECT_EQ(count(source, "typedef weft_bf16 T"), 0u);  // an example of the preamble
+  EXPECT_EQ(count(source, "typedef weft_bf16 T"), 0u);  // only an example in the preamble
 }
 
-// Functions that have no expression of their own follow it.
-TEST(KernelSource, ThePreludeIsAFileToo) { EXPECT_TRUE(prelude().starts_with(kernel_source("prelude"))); }
+// Functions without an expression of their own follow it.
+TEST(KernelSource, ThePreludeIsAFile) { EXPECT_TRUE(prelude().starts_with(kernel_source("prelude"))); }
 
 }  // namespace
 }  // namespace weft::device::cuda

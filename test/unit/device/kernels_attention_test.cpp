@@ -1,4 +1,4 @@
-// Attention's kernels against their definitions, where tiles end in the middle of things.
+// Attention kernels compared with their definitions, with tiles that do not divide the sizes.
 #include "kernels_case.h"
 #include "weft/device/cpu/attention.h"
 #include "weft/device/cpu/narrow.h"
@@ -92,7 +92,7 @@ const Shape kShapes[] = {
     {.queries = 40, .keys = 40, .inner = 17, .values = 33, .sharing = 2, .causal = true, .masked = true},
 };
 
-// Rows that see nothing have a sum of -inf in both, which no tolerance knows.
+// In rows without visible keys both sums are -inf, which a tolerance cannot compare.
 bool same_sums(std::vector<float> found, std::vector<double> expected) {
   for (std::size_t i = 0; i < found.size(); ++i)
     if (expected[i] == static_cast<double>(kNever)) {
@@ -107,7 +107,7 @@ std::vector<float> scratch(const Case& c) {
   return std::vector<float>(attention_scratch_bytes(c.how) / sizeof(float));
 }
 
-TEST(KernelsAttention, IsItsDefinition) {
+TEST(KernelsAttention, MatchesItsDefinition) {
   Random random(41);
   for (const Shape& shape : kShapes) {
     const Case c(shape, random);
@@ -130,7 +130,7 @@ TEST(KernelsAttention, IsItsDefinition) {
   }
 }
 
-TEST(KernelsAttention, ItsGradientIsItsDefinition) {
+TEST(KernelsAttention, GradientMatchesItsDefinition) {
   Random random(42);
   for (const Shape& shape : kShapes) {
     const Case c(shape, random);
@@ -174,7 +174,8 @@ struct NarrowRows {
   std::vector<std::byte> bytes;
 };
 
-// The slopes of queries, keys and values by wide numbers, and by the same ones narrow.
+// Gradients of queries, keys and values computed from f32 numbers, and from the same numbers in a
+// narrow type.
 struct BothSlopes {
   std::array<std::vector<float>, 3> wide;
   std::array<NarrowRows, 3> narrow;
@@ -182,7 +183,7 @@ struct BothSlopes {
 BothSlopes both_slopes(const Case& c, const std::array<const NarrowRows*, 4>& q_k_v_dy, std::vector<float> y,
                        const std::vector<float>& sums, std::vector<float>& room) {
   const auto& [q, k, v, dy] = q_k_v_dy;
-  const NarrowRows y_read(q->dtype, y);  // and y is rounded
+  const NarrowRows y_read(q->dtype, y);  // also rounds y
   BothSlopes made{{c.q, c.k, c.v}, {*q, *k, *v}};
   auto& [dq, dk, dv] = made.wide;
   attend_back(c.how, 0, Case::kHeads, c.q.data(), c.k.data(), c.v.data(), y.data(), sums.data(), c.dy.data(),
@@ -193,8 +194,8 @@ BothSlopes both_slopes(const Case& c, const std::array<const NarrowRows*, 4>& q_
   return made;
 }
 
-// The bits of f32 on the same numbers, rounded once.
-TEST(KernelsAttention, OfNarrowNumbersIsThatOfWideOnesRounded) {
+// Bitwise equal to f32 on the same numbers, rounded once.
+TEST(KernelsAttention, NarrowResultsAreRoundedF32Results) {
   Random random(44);
   for (const plan::DType dtype : {plan::DType::bf16, plan::DType::f16})
     for (const Shape& shape : kShapes) {
@@ -222,7 +223,7 @@ TEST(KernelsAttention, OfNarrowNumbersIsThatOfWideOnesRounded) {
     }
 }
 
-// Rows that were written as bf16, and what they should be: up to a few of its last bits of the largest.
+// Compares rows stored as bf16 with their expected values, within 1/64 of the largest.
 void expect_bf16(const NarrowRows& found, const std::vector<float>& expected, std::string_view what) {
   std::vector<float> numbers(expected.size());
   widen(plan::DType::bf16, found.bytes.data(), numbers.data(), static_cast<std::int64_t>(numbers.size()));
@@ -232,8 +233,9 @@ void expect_bf16(const NarrowRows& found, const std::vector<float>& expected, st
     ASSERT_NEAR(numbers[i], expected[i], largest / 64) << what << " " << i;
 }
 
-// By instructions for bf16 weights and slopes are rounded too; and so they are the same, whichever tiles go together.
-TEST(KernelsAttention, OfBf16IsNearThatOfItsNumbersByEveryProduct) {
+// With bf16 instructions, weights and gradients are rounded too. Results do not depend on how tiles
+// are grouped.
+TEST(KernelsAttention, Bf16ProductsAreNearF32Results) {
   Random random(45);
   for (const Bf16Products way : {Bf16Products::avx512, Bf16Products::amx})
     for (const Shape& shape : kShapes) {
@@ -270,8 +272,8 @@ TEST(KernelsAttention, OfBf16IsNearThatOfItsNumbersByEveryProduct) {
     }
 }
 
-// What is hidden does not matter, whatever it is; and what is no number is not lost.
-TEST(KernelsAttention, SeesNothingBehindAMask) {
+// Masked keys do not matter, whatever their values; a NaN in a visible key propagates.
+TEST(KernelsAttention, IgnoresMaskedKeys) {
   Random random(43);
   Case c({.queries = 4, .keys = 4, .inner = 3, .values = 2, .sharing = 1, .causal = true}, random);
   auto room = scratch(c);

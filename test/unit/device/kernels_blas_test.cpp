@@ -1,4 +1,4 @@
-// Products of matrices against three plain loops, and portable_gemm's promise about pieces.
+// Matrix products compared with three plain loops, and portable_gemm's guarantee for blocks.
 #include <cstdlib>
 #include <filesystem>
 #include <tuple>
@@ -20,7 +20,7 @@ template <class T>
 using Product = void (*)(Transpose, Transpose, std::int64_t, std::int64_t, std::int64_t, T, const T*,
                          std::int64_t, const T*, std::int64_t, T, T*, std::int64_t);
 
-// Rows lie a little further apart than they are long; what lies between must stay as it is.
+// Rows have a few elements of padding, which must stay unchanged.
 template <class T>
 void expect_product(Product<T> product, Transpose a, Transpose b, std::int64_t m, std::int64_t n,
                     std::int64_t k, T alpha, T beta, Random& random) {
@@ -64,7 +64,7 @@ constexpr std::tuple<std::int64_t, std::int64_t, std::int64_t> kSizes[] = {
     {130, 9, 7},
     {33, 70, 300},
     {130, 194, 3},
-    // more than a block of columns, of depth
+    // more than one block of columns, of depth
     {19, 1000, 2},
     {9, 13, 901}};
 
@@ -83,7 +83,7 @@ TEST(KernelsBlas, GemmMultipliesDoubles) { expect_all<double>(gemm); }
 TEST(KernelsBlas, PortableGemmMultipliesFloats) { expect_all<float>(portable_gemm); }
 TEST(KernelsBlas, PortableGemmMultipliesDoubles) { expect_all<double>(portable_gemm); }
 
-// What is left beside whole tiles takes kernels of its own.
+// The remainder beside whole tiles uses other kernels.
 TEST(KernelsBlas, PortableGemmMultipliesAnyWidth) {
   Random random(5);
   for (std::int64_t n = 1; n <= 100; ++n)
@@ -94,7 +94,7 @@ TEST(KernelsBlas, PortableGemmMultipliesAnyWidth) {
       }
 }
 
-TEST(KernelsBlas, NothingToMultiplyChangesNothing) {
+TEST(KernelsBlas, EmptyProductsChangeNothing) {
   float c = 5;
   for (const auto product : {static_cast<Product<float>>(gemm), static_cast<Product<float>>(portable_gemm)}) {
     product(Transpose::no, Transpose::no, 0, 3, 4, 1, nullptr, 4, nullptr, 3, 0, &c, 3);
@@ -103,7 +103,7 @@ TEST(KernelsBlas, NothingToMultiplyChangesNothing) {
   EXPECT_EQ(c, 5);
 }
 
-TEST(KernelsBlas, PiecesOfRowsAndColumnsHaveTheBitsOfTheWhole) {
+TEST(KernelsBlas, BlocksAreBitwiseEqualToTheWhole) {
   Random random(4);
   const std::int64_t m = 83, n = 790, k = 801;
   const auto A = random_floats(m * k, random), B = random_floats(k * n, random);
@@ -126,13 +126,13 @@ TEST(KernelsBlas, PiecesOfRowsAndColumnsHaveTheBitsOfTheWhole) {
   }
 }
 
-// A suite is a process: nothing was multiplied before.
-TEST(KernelsBlasAlone, ProductsStartNoThreadsAndLeaveTheEnvironmentAlone) {
+// Each suite is a process, so nothing was multiplied before.
+TEST(KernelsBlasAlone, ProductsStartNoThreadsAndKeepTheEnvironment) {
   const auto threads = [] {
     const std::filesystem::directory_iterator tasks("/proc/self/task");
     return std::distance(begin(tasks), end(tasks));
   };
-  if (std::getenv("OPENBLAS_NUM_THREADS") != nullptr) GTEST_SKIP() << "the environment says how many";
+  if (std::getenv("OPENBLAS_NUM_THREADS") != nullptr) GTEST_SKIP() << "the environment sets it";
   const auto before = threads();
   const std::vector<float> A(100 * 100, 1), x(100, 2);
   std::vector<float> y(100);

@@ -1,4 +1,4 @@
-// Convolutions as products of matrices against the plain loops of ops/.
+// Convolutions as matrix products compared with the plain loops of ops/.
 #include <fmt/format.h>
 
 #include "kernels_case.h"
@@ -39,7 +39,7 @@ struct Shaped {
   }
 };
 
-// Exactly as many bytes as were asked for: the sanitizer sees one too many.
+// Exactly the requested number of bytes: the sanitizer detects one too many.
 class Scratch {
  public:
   explicit Scratch(const Convolution& conv) : floats_(scratch_bytes(conv) / sizeof(float)) {}
@@ -158,7 +158,8 @@ TEST(KernelsConvolution, AgreesOnTheShapesOfModels) {
   for (const Convolution& shape : shapes) expect_agreement(sized(shape), random);
 }
 
-// Groups of few channels slide over planes, many channels are products; images of several lines.
+// Groups of few channels slide over planes, those of many channels use products. Also batches of
+// several images.
 TEST(KernelsConvolution, AgreesOnGroupsOfFewAndOfManyChannels) {
   Random random(8);
   const auto square = [](std::int64_t in, std::int64_t out, std::int64_t groups, std::int64_t size,
@@ -201,8 +202,8 @@ TEST(KernelsConvolution, AgreesOnRandomShapes) {
   }
 }
 
-// As on a rank that has some of the windows: more padding on one side than on the other.
-TEST(KernelsConvolution, AgreesOnWindowsThatAreCounted) {
+// As on a rank that computes a slice of the windows: more padding on one side than on the other.
+TEST(KernelsConvolution, AgreesOnSlicesOfWindows) {
   Random random(7);
   for (int i = 0; i < 40; ++i) {
     Convolution conv{.batch = random.between(1, 4),

@@ -1,4 +1,5 @@
-// The tiled loss against its definition, where tiles and stretches of classes end in the middle of things.
+// The tiled loss compared with its definition, with tiles and ranges of classes that do not divide
+// the sizes.
 #include "kernels_case.h"
 #include "weft/device/cpu/linear_cross_entropy.h"
 
@@ -53,13 +54,13 @@ Slopes tiled(const LossShape& shape, std::int64_t parts, const std::vector<float
   return made;
 }
 
-TEST(KernelsLoss, IsItsDefinition) {
+TEST(KernelsLoss, MatchesItsDefinition) {
   Random random(51);
   for (const LossShape& shape : kLossShapes) {
     const auto hidden = random_floats(shape.rows * shape.width, random),
                words = random_floats(shape.classes * shape.width, random),
                bias = random_floats(shape.classes, random);
-    const auto labels = random_positions(shape.rows, shape.classes, random);  // some name no class
+    const auto labels = random_positions(shape.rows, shape.classes, random);  // some labels are out of range
     std::vector<Operand> operands = {
         {fmt::format("f32[b={},d={}]", shape.rows, shape.width), hidden},
         {shape.by_class ? fmt::format("f32[v={},d={}]", shape.classes, shape.width)
@@ -82,7 +83,7 @@ TEST(KernelsLoss, IsItsDefinition) {
   }
 }
 
-TEST(KernelsLoss, KeepsTheRangeOfFloats) {
+TEST(KernelsLoss, DoesNotOverflow) {
   const LossShape shape{.rows = 2, .classes = 3, .width = 1, .tile = 2};
   const Slopes found = tiled(shape, 2, {1, 1}, {1000, -1000, 999}, {0, 1});
   EXPECT_NEAR(found.loss[0], 2000 + 2 * std::log1p(std::exp(-1.0)), 1e-3);

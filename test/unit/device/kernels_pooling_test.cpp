@@ -1,4 +1,5 @@
-// Pools and their gradients against ops/, on windows that overlap, leave gaps or reach into padding.
+// Pooling and its gradients compared with ops/, with windows that overlap, leave gaps or reach into
+// padding.
 #include <fmt/format.h>
 
 #include "kernels_case.h"
@@ -7,7 +8,7 @@
 namespace weft::device::cpu {
 namespace {
 
-// As many windows as fit.
+// The number of windows that fit.
 Pooling sized(Pooling pool) {
   pool.padding_width = pool.padding;
   pool.out_height = (pool.height + 2 * pool.padding - pool.size) / pool.stride + 1;
@@ -25,7 +26,7 @@ void expect_agreement(std::int64_t planes, Pooling pool, Random& random) {
   const std::int64_t x_size = planes * pool.height * pool.width,
                      y_size = planes * pool.out_height * pool.out_width;
   auto x = random_floats(x_size, random);
-  for (float& element : x) element = std::round(element * 4);  // equals are likely
+  for (float& element : x) element = std::round(element * 4);  // makes ties likely
   const auto dy = random_floats(y_size, random);
 
   const auto expect = [&](std::int64_t size, const std::vector<double>& expected, auto kernel) {
@@ -37,7 +38,7 @@ void expect_agreement(std::int64_t planes, Pooling pool, Random& random) {
     EXPECT_TRUE(same_bits(whole, parts));
   };
   using Index = std::int64_t;
-  // Exactly as many bytes as were asked for: the sanitizer sees one too many.
+  // Exactly the requested number of bytes: the sanitizer detects one too many.
   std::vector<float> scratch(scratch_bytes(pool) / sizeof(float));
   expect(y_size, reference("max-pool", {{of_x, x}}, "{" + window + "}")[0],
          [&](Index begin, Index end, float* y) { max_pool(pool, begin, end, x.data(), y, scratch.data()); });
@@ -58,7 +59,7 @@ TEST(KernelsPooling, AgreesOnSquaresOfTwo) {
     expect_agreement(3, sized({.height = height, .width = width, .size = 2, .stride = 2}), random);
 }
 
-// Vectors of any width, with and without a rest; a window that is too large to slide.
+// Any vector width, with and without a remainder; a window too large to slide.
 TEST(KernelsPooling, AgreesOnPlanesOfModels) {
   Random random(9);
   expect_agreement(2, sized({.height = 56, .width = 57, .size = 3, .stride = 2, .padding = 1}), random);
@@ -67,8 +68,8 @@ TEST(KernelsPooling, AgreesOnPlanesOfModels) {
   expect_agreement(2, sized({.height = 12, .width = 30, .size = 9, .stride = 3}), random);
 }
 
-// A border never wins, and a NaN always does.
-TEST(KernelsPooling, NothingIsLostAtTheBorder) {
+// Padding is never the maximum, and NaN always is.
+TEST(KernelsPooling, IgnoresPadding) {
   const Pooling pool = sized({.height = 3, .width = 3, .size = 3, .stride = 1, .padding = 1});
   std::vector<float> x(18, -INFINITY), y(18), scratch(scratch_bytes(pool) / sizeof(float));
   x[9 + 4] = NAN;
@@ -88,8 +89,8 @@ TEST(KernelsPooling, AgreesOnRandomWindows) {
   }
 }
 
-// As on a rank that has some of the windows: more padding on one side than on the other.
-TEST(KernelsPooling, AgreesOnWindowsThatAreCounted) {
+// As on a rank that computes a slice of the windows: more padding on one side than on the other.
+TEST(KernelsPooling, AgreesOnSlicesOfWindows) {
   Random random(9);
   for (int i = 0; i < 40; ++i) {
     Pooling pool{.height = random.between(1, 9),
@@ -104,7 +105,7 @@ TEST(KernelsPooling, AgreesOnWindowsThatAreCounted) {
   }
 }
 
-TEST(KernelsPooling, ANotANumberIsTheLargest) {
+TEST(KernelsPooling, NaNIsTheMaximum) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   std::vector<float> scratch(1024);
   for (std::size_t place = 0; place < 4; ++place) {

@@ -1,4 +1,5 @@
-// The recurrence's kernel against its definition: decays with any of the indices, both ways, row by row.
+// The recurrence kernel compared with its definition: decays with any of the indices, in both
+// directions, row by row.
 #include "kernels_case.h"
 #include "weft/device/cpu/recurrence.h"
 #include "weft/plan/ops/evaluation.h"
@@ -12,12 +13,12 @@ struct Decays {
   Recurrence shape;
 };
 
-TEST(KernelsRecurrence, IsItsDefinition) {
+TEST(KernelsRecurrence, MatchesItsDefinition) {
   Random random(31);
   constexpr std::int64_t kRows = 3, kSteps = 5, kHeads = 2, kWidth = 19;
   const std::vector<std::int64_t> by_row = {0, kSteps, 2 * kSteps}, none(kRows, 0);
   const Decays all[] = {
-      // the same for all; one a step; one a row and step; one for each head of a step; one for each element
+      // one decay for all; per step; per row and step; per head and step; per element
       {"f32[]", 1, {kSteps, kHeads * kWidth, kHeads * kWidth, false, false, 0, none, {0}}},
       {"f32[s=5]", kSteps, {kSteps, kHeads * kWidth, kHeads * kWidth, false, false, 1, none, {0}}},
       {"f32[b=3,s=5]",
@@ -55,8 +56,8 @@ TEST(KernelsRecurrence, IsItsDefinition) {
     }
 }
 
-// A row of steps alone keeps its sum in a register; an infinity stays, and what is no number does too.
-TEST(KernelsRecurrence, RunsAlongALine) {
+// A row that only has steps keeps its sum in a register. Infinity and NaN propagate.
+TEST(KernelsRecurrence, RunsAlongAContiguousRow) {
   Random random(32);
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (const std::int64_t steps : {1, 2, 64, 1001}) {

@@ -1,5 +1,5 @@
-// Kernels that go row by row or channel by channel: gather, scatter-add, cross-entropy, batch-norm,
-// rotary and dropout, each against ops/.
+// Kernels that run by row or by channel: gather, scatter-add, cross-entropy, batch-norm, rotary and
+// dropout, each compared with ops/.
 #include <fmt/format.h>
 
 #include "kernels_case.h"
@@ -12,7 +12,7 @@
 namespace weft::device::cpu {
 namespace {
 
-TEST(KernelsRows, GatherTakesRowsAndZerosOutside) {
+TEST(KernelsRows, GatherReadsRowsAndZerosOutOfRange) {
   Random random(9);
   for (const auto& [count, rows, width] : {std::tuple{1, 1, 1}, {7, 5, 3}, {40, 9, 33}}) {
     const auto positions = random_positions(count, rows, random);
@@ -33,7 +33,7 @@ TEST(KernelsRows, GatherTakesRowsAndZerosOutside) {
   }
 }
 
-TEST(KernelsRows, RowsThatLieApartAreFoundByTheirParts) {
+TEST(KernelsRows, FindsStridedRows) {
   const RowParts one{{{6, 10}}}, two{{{2, 100}, {3, 7}}}, three{{{2, 1}, {1, 50}, {3, 20}}};
   EXPECT_EQ(one.at(5), 50);
   EXPECT_EQ(two.at(0), 0);
@@ -63,7 +63,7 @@ TEST(KernelsRows, ScatterAddAddsInOrder) {
   }
 }
 
-TEST(KernelsRows, CrossEntropyIgnoresLabelsOutside) {
+TEST(KernelsRows, CrossEntropyIgnoresLabelsOutOfRange) {
   Random random(11);
   for (const auto& [rows, classes] : {std::pair{1, 1}, {9, 10}, {17, 131}}) {
     auto logits = random_floats(rows * classes, random);
@@ -119,7 +119,7 @@ TEST(KernelsRows, BatchNormTrainsAndInfers) {
       Results whole = {unwritten(batch * channels * inner), mean, variance, unwritten(channels)},
               parts = whole;
       run(whole, 0, channels);
-      // With a batch of one element the deviation is epsilon's alone, and magnifies what x was rounded by.
+      // With a batch of one element, the deviation is only epsilon and amplifies the rounding of x.
       EXPECT_TRUE(near(whole.y, expected[0]));
       EXPECT_TRUE(near(whole.mean, expected[1]));
       EXPECT_TRUE(near(whole.variance, expected[2]));
@@ -133,7 +133,7 @@ TEST(KernelsRows, BatchNormTrainsAndInfers) {
   }
 }
 
-TEST(KernelsRows, RotaryTurnsThereAndBack) {
+TEST(KernelsRows, RotaryIsInvertible) {
   Random random(13);
   for (const auto& [batch, positions, heads, half] : {std::tuple{1, 1, 1, 1}, {2, 5, 3, 4}, {3, 9, 1, 13}}) {
     const std::int64_t rows = batch * positions * heads;
@@ -156,7 +156,7 @@ TEST(KernelsRows, RotaryTurnsThereAndBack) {
   }
 }
 
-TEST(KernelsRows, ASliceOfPositionsKnowsItsPlace) {
+TEST(KernelsRows, ASliceOfPositionsUsesItsOffset) {
   const Rotary whole{7, 1, 3}, slice{4, 1, 3};
   std::vector<float> cosines(21), sines(21), later_cosines(12), later_sines(12);
   rotary_table(whole, 10000, 0, cosines.data(), sines.data());
@@ -165,7 +165,7 @@ TEST(KernelsRows, ASliceOfPositionsKnowsItsPlace) {
   EXPECT_TRUE(same_bits(std::span(sines).subspan(9), later_sines));
 }
 
-TEST(KernelsRows, DropoutDrawsTheMaskOfTheReference) {
+TEST(KernelsRows, DropoutUsesTheMaskOfTheReference) {
   Random random(14);
   for (const std::int64_t n : {1, 4, 63, 64, 65, 1000})
     for (const double rate : {0.0, 0.1, 0.5, 0.999}) {
@@ -187,7 +187,7 @@ TEST(KernelsRows, DropoutDrawsTheMaskOfTheReference) {
     }
 }
 
-TEST(KernelsRows, DropoutReachesPlacesBeyond32Bits) {
+TEST(KernelsRows, DropoutSupportsOffsetsBeyond32Bits) {
   const std::uint64_t far = (std::uint64_t{1} << 34) - 7;
   const std::vector<float> x(20, 1.0f);
   auto y = unwritten(20);

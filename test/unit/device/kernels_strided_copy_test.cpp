@@ -1,4 +1,4 @@
-// Copies between layouts against one plain walk over the box.
+// Copies between layouts compared with a plain loop over the box.
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -13,7 +13,7 @@ namespace {
 
 using List = std::vector<std::int64_t>;
 
-// Calls visit(place in from, place in to) for every point.
+// Calls visit(offset in from, offset in to) for every element.
 template <class Visit>
 void walk(const List& sizes, const List& from, const List& to, Visit visit) {
   const auto step = [&](auto&& self, std::size_t axis, std::int64_t in_from, std::int64_t in_to) -> void {
@@ -46,25 +46,25 @@ class KernelsStridedCopy : public ::testing::Test {};
 using Elements = ::testing::Types<std::uint8_t, float, std::int32_t, double, std::int64_t>;
 TYPED_TEST_SUITE(KernelsStridedCopy, Elements);
 
-TYPED_TEST(KernelsStridedCopy, MovesBoxesThatHaveNames) {
+TYPED_TEST(KernelsStridedCopy, CopiesTypicalBoxes) {
   expect_copy<TypeParam>({}, {}, {});                                                 // a scalar
-  expect_copy<TypeParam>({5}, {1}, {1});                                              // all there is
+  expect_copy<TypeParam>({5}, {1}, {1});                                              // contiguous
   expect_copy<TypeParam>({3, 40}, {40, 1}, {40, 1});                                  // the same, as two axes
   expect_copy<TypeParam>({40, 3}, {1, 40}, {3, 1});                                   // transpose
   expect_copy<TypeParam>({37, 70}, {1, 37}, {70, 1});                                 // transpose, odd sizes
   expect_copy<TypeParam>({2, 9, 35, 34}, {10710, 1190, 1, 35}, {10710, 34, 306, 1});  // heads to the front
   expect_copy<TypeParam>({5, 33, 6}, {1, 30, 5}, {198, 6, 1});                        // unit step far outside
   expect_copy<TypeParam>({8, 3}, {10, 1}, {3, 1}, 2);                                 // slice
-  expect_copy<TypeParam>({8, 3}, {3, 1}, {10, 1});           // into a part: concat, pad
+  expect_copy<TypeParam>({8, 3}, {3, 1}, {10, 1});           // into a region: concat, pad
   expect_copy<TypeParam>({8, 30}, {0, 1}, {30, 1});          // broadcast rows
   expect_copy<TypeParam>({8, 30}, {1, 0}, {30, 1});          // broadcast columns
   expect_copy<TypeParam>({4, 8, 5}, {1, 0, 4}, {40, 5, 1});  // broadcast inside
   expect_copy<TypeParam>({9}, {-1}, {1}, 8);                 // backwards
-  expect_copy<TypeParam>({3, 0, 2}, {1, 1, 1}, {1, 1, 1});   // nothing
+  expect_copy<TypeParam>({3, 0, 2}, {1, 1, 1}, {1, 1, 1});   // empty
   expect_copy<TypeParam>({1, 2, 1, 3, 1, 2, 1, 2}, {9, 1, 9, 2, 9, 6, 9, 12}, {9, 12, 9, 4, 9, 2, 9, 1});
 }
 
-TYPED_TEST(KernelsStridedCopy, MovesRandomBoxes) {
+TYPED_TEST(KernelsStridedCopy, CopiesRandomBoxes) {
   Random random(15);
   for (int round = 0; round < 300; ++round) {
     const auto rank = static_cast<std::size_t>(random.between(1, 5));

@@ -1,4 +1,4 @@
-// How far exp, log and their kin are from the true values, which double's library stands for.
+// Distance of exp, log and others from the true values, for which the double versions stand in.
 #include <bit>
 #include <limits>
 
@@ -21,7 +21,7 @@ Floats run(Lane which, const Floats& x) {
   return y;
 }
 
-// Every exponent as likely as the other: floats drawn by their bits, between the bits of low and high.
+// Every exponent is equally likely: floats with random bits, between the bits of low and high.
 Floats random_by_bits(std::size_t n, float low, float high, bool both_signs) {
   Random random(std::bit_cast<std::uint32_t>(high));
   Floats x(n);
@@ -33,7 +33,7 @@ Floats random_by_bits(std::size_t n, float low, float high, bool both_signs) {
   return x;
 }
 
-// The largest distance in units of the last place that the true value has as a normal float.
+// The largest distance, in ulps, where the true value is a normal float.
 template <class True>
 double worst_ulp(Lane which, const Floats& x, True truth) {
   const Floats y = run(which, x);
@@ -56,7 +56,7 @@ double worst_absolute(Lane which, const Floats& x, True truth) {
   return worst;
 }
 
-// Says the distance found, so that lanes_math.h can be held to it.
+// Prints the distance found, so that the bounds of lanes_math.h can be checked.
 void expect_within(const char* what, double found, double bound) {
   ::testing::Test::RecordProperty(what, fmt::format("{:.3g}", found));
   EXPECT_LE(found, bound) << what;
@@ -71,7 +71,7 @@ TEST(LanesMath, Exp) {
             (Floats{1, 1, kInfinity, kInfinity, kInfinity, 0, 0, 0}));
 }
 
-// The last results before infinity and before zero are right, and nothing between is a wild number.
+// The last finite results before infinity and before zero are right, with no outliers between.
 TEST(LanesMath, ExpAtItsEnds) {
   const float most = 0x1.62e42ep6f, least = -0x1.5d589ep6f;
   EXPECT_NEAR(run(lane("exp"), {most})[0] / std::exp(static_cast<double>(most)), 1, 2e-7);
@@ -134,7 +134,7 @@ TEST(LanesMath, SinAndCos) {
     for (const float y : run(which, {kInfinity, -kInfinity, kNaN})) EXPECT_TRUE(std::isnan(y));
 }
 
-// NaN of whatever payload, sign and place stays one.
+// NaN with any payload, sign and position stays NaN.
 TEST(LanesMath, NaNStays) {
   for (const ops::Pointwise& row : ops::pointwise_rows()) {
     if (row.arity != 1 || row.takes == ops::Elements::boolean) continue;

@@ -1,4 +1,4 @@
-// Reductions, rows and optimizer steps against the operators they stand for.
+// Reductions, rows and optimizer steps compared with the operators they implement.
 #include <array>
 #include <limits>
 
@@ -27,7 +27,7 @@ void expect_near(const Floats& y, const std::vector<T>& expected, double relativ
     ASSERT_NEAR(y[i], expected[i], relative * std::fabs(expected[i]) + absolute) << i << " of " << y.size();
 }
 
-// The order that lanes_loops.h promises, written as plain loops.
+// The summation order that lanes_loops.h specifies, as plain loops.
 float sum_in_order(const float* x, std::size_t n) {
   std::array<float, 32> chains{};
   for (std::size_t i = 0; i < n; ++i) chains[i % 32] += x[i];
@@ -45,8 +45,9 @@ TEST(LanesReductions, SumsInOneOrder) {
   EXPECT_EQ(sum_lanes(x.data(), 3000), sum_in_order(x.data(), 3000));
 }
 
-// As close as rounding the exact sum once, however long it is; added to one f32 it would be 1e-4 off.
-TEST(LanesReductions, LongSumsKeepTheirLastBits) {
+// As accurate as rounding the exact sum once, at any length; plain f32 accumulation would be off by
+// 1e-4.
+TEST(LanesReductions, LongSumsAreAccurate) {
   constexpr std::size_t kMany = std::size_t{1} << 22;
   Floats x(kMany);
   double exact = 0, squares = 0;
@@ -125,11 +126,11 @@ TEST(LanesRows, SoftmaxAtTheCorners) {
   EXPECT_EQ(log_sum_exp_row(none.data(), 37, max), -kInfinity);
   EXPECT_EQ(log_sum_exp_row(none.data(), 0, max), -kInfinity);
 
-  Floats far(37, 3e38f);  // no overflow: the largest is taken off first
+  Floats far(37, 3e38f);  // no overflow: the maximum is subtracted first
   softmax_row(far.data(), y.data(), 37);
   EXPECT_NEAR(y[5], 1.0 / 37, 1e-8);
 
-  for (const float odd : {kNaN, kInfinity}) {  // as the operator has it, one such element spoils its row
+  for (const float odd : {kNaN, kInfinity}) {  // as in the operator, one such element spoils its row
     Floats row(37, 1);
     row[36] = odd;
     softmax_row(row.data(), y.data(), 37);
@@ -145,7 +146,7 @@ TEST(LanesRows, Norms) {
        {std::pair<const char*, Row>{"layer-norm", layer_norm_row}, {"rms-norm", rms_norm_row}}) {
     for (const std::size_t n : kLengths) {
       Floats x = normal_floats(n, n), y(n);
-      for (float& element : x) element = 3 * element + 100;  // far from zero: the squares alone would cancel
+      for (float& element : x) element = 3 * element + 100;  // far from zero: squares alone would cancel
       const ops::Case c{name, {fmt::format("f32[n={}]", n)}, "{over=[n], epsilon=0.001}", 2};
       const auto expected = reference<double>(c, {x});
       float rstd = 0;
@@ -209,7 +210,8 @@ TEST(LanesOptimizers, AdamAndAdamw) {
         Floats weight(n), first(n), second(n);
         adam_lanes(std::ssize(before), step, at.weight.data(), at.gradient.data(), at.first.data(),
                    at.second.data(), weight.data(), first.data(), second.data());
-        // Against double the betas are those of float: 1 - 0.999 is off by 5e-5 of itself.
+        // The reference in double uses the float values of the betas: 1 - 0.999 differs by 5e-5 of
+        // itself.
         expect_near(weight, expected[0], 1e-6, 1e-5);
         expect_near(first, expected[1], 1e-6, 1e-6);
         expect_near(second, expected[2], 1e-6, 1e-6);
@@ -224,8 +226,9 @@ TEST(LanesOptimizers, AdamAndAdamw) {
   }
 }
 
-// At the first step from nothing the corrections undo the betas: the weight moves by lr, whatever the slope.
-TEST(LanesOptimizers, TheFirstStepOfAdamIsItsRate) {
+// At the first step from zero, the bias corrections cancel the betas: the weight moves by lr for
+// any gradient.
+TEST(LanesOptimizers, TheFirstStepOfAdamIsTheLearningRate) {
   const float w[] = {1, 1}, g[] = {0.001f, -40}, zero[] = {0, 0};
   float weight[2], first[2], second[2];
   adam_lanes(2, adam_step(0.25, 0.9, 0.999, 1e-8, 0), w, g, zero, zero, weight, first, second);

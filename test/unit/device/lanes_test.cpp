@@ -1,4 +1,4 @@
-// Every lane against the operator it stands for, at every length, in place, and with scalars.
+// Every lane compared with the operator it implements, at every length, in place, and with scalars.
 #include <bit>
 #include <limits>
 #include <string_view>
@@ -14,13 +14,14 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-// How a lane is judged: to the bit against the operator in float, or this close to it in double.
+// How a lane is checked: bitwise against the operator in float, or within this tolerance in double.
 struct Judged {
   std::string_view op;
-  double relative = 0, absolute = 0;  // both 0: to the bit
+  double relative = 0, absolute = 0;  // both 0: bitwise
 };
 
-// A gelu and a slope are sums that cancel, so they are close beside their own terms, not themselves.
+// gelu and silu are sums that cancel, so they are accurate relative to their terms, not to
+// themselves.
 constexpr double kUlp = 0x1p-23;
 constexpr Judged kJudged[] = {
     {"pow", kUlp},
@@ -36,7 +37,7 @@ constexpr Judged kJudged[] = {
     {"silu", 4 * kUlp},
 };
 
-// Arithmetic is exact; what is not listed and costs more is made of functions that are not.
+// Arithmetic is exact. Costlier functions that are not listed are composed of inexact ones.
 Judged judged(const ops::Pointwise& row) {
   for (const Judged& listed : kJudged)
     if (listed.op == row.name) return listed;
@@ -62,7 +63,7 @@ Floats run(Lane which, const std::vector<Floats>& operands) {
   return y;
 }
 
-// Numbers of every kind a lane meets: mostly ordinary ones, some equal to each other, some whole.
+// All kinds of numbers: mostly ordinary ones, some equal to each other, some integers.
 std::vector<Floats> ordinary_operands(const ops::Pointwise& row, std::size_t n) {
   Random random(static_cast<std::uint64_t>(lane(row.name)) + 7);
   std::vector<Floats> operands;
@@ -87,7 +88,7 @@ void expect_agreement(const ops::Pointwise& row, const std::vector<Floats>& oper
   for (std::size_t i = 0; i < y.size(); ++i) {
     const double expected = exact ? narrow[i] : wide[i];
     const double error = std::fabs(y[i] - expected);
-    const bool good = same(y[i], narrow[i]) ||  // where float overflows on the way, so may the lane
+    const bool good = same(y[i], narrow[i]) ||  // where the operator overflows in float, the lane may too
                       (!exact && error <= by.relative * std::fabs(expected) + by.absolute);
     ASSERT_TRUE(good) << row.name << " of " << operands[0][i] << ", " << operands.back()[i] << " gives "
                       << y[i] << ", the operator " << expected;
@@ -98,7 +99,7 @@ TEST(Lanes, AgreeWithTheOperators) {
   for (const ops::Pointwise& row : ops::pointwise_rows()) expect_agreement(row, ordinary_operands(row, 4001));
 }
 
-// Every pair of values from the corners of float.
+// Every pair of corner cases of float.
 TEST(Lanes, AgreeAtTheCorners) {
   const Floats corners = {0.0f,      -0.0f,      1,    -1,        2,          -3,         0.5f,
                           kInfinity, -kInfinity, kNaN, 0x1p-126f, 0x1.8p127f, -0x1.8p127f};
@@ -115,12 +116,12 @@ TEST(Lanes, AgreeAtTheCorners) {
   }
 }
 
-TEST(Lanes, SelectTakesWhatItChooses) {
+TEST(Lanes, SelectReturnsTheChosenOperand) {
   const Floats which = {1, 0, 1, 0, kNaN}, yes = {1, kInfinity, 3, kNaN, 5}, no = {kNaN, 2, kInfinity, 4, 6};
   EXPECT_EQ(run(lane("select"), {which, yes, no}), (Floats{1, 2, 3, 4, 5}));
 }
 
-TEST(Lanes, ASquareIsAProduct) {
+TEST(Lanes, SquareIsAProduct) {
   const Floats x = ordinary_operands(ops::pointwise_rows()[static_cast<std::size_t>(lane("exp"))], 100)[0];
   const float two = 2;
   const LaneOperand operands[] = {{x.data()}, {&two, true}};
@@ -129,8 +130,8 @@ TEST(Lanes, ASquareIsAProduct) {
   EXPECT_EQ(y, run(Lane::mul, {x, x}));
 }
 
-// One exponent for all, with a way of its own or without, at the corners and between.
-TEST(Lanes, PowersByOneExponent) {
+// One exponent for all elements, with and without a special case, at corner cases and between.
+TEST(Lanes, RaisesToOneExponent) {
   Floats x = {0.0f,      -0.0f,      1,    -1,        2,          -3,          0.5f,
               kInfinity, -kInfinity, kNaN, 0x1p-126f, 0x1.8p127f, -0x1.8p127f, 0x1p-140f};
   Random random(5);
@@ -144,7 +145,7 @@ TEST(Lanes, PowersByOneExponent) {
     for (std::size_t i = 0; i < x.size(); ++i) {
       const float narrow = std::pow(x[i], exponent);
       const double wide = std::pow(static_cast<double>(x[i]), static_cast<double>(exponent));
-      // Two roundings on the way, and results too small for a normal float may become 0.
+      // Two intermediate roundings, and results below the normal range may become 0.
       const bool good = same(y[i], narrow) || std::fabs(y[i] - wide) <= 2 * kUlp * std::fabs(wide) ||
                         (std::fabs(wide) < 0x1p-126 && std::fabs(y[i]) <= 0x1p-126f);
       ASSERT_TRUE(good) << x[i] << " to the power of " << exponent << " gives " << y[i] << ", expected "
@@ -159,9 +160,9 @@ std::vector<std::uint32_t> bits(const Floats& x) {
   return words;
 }
 
-// A lane knows neither its place nor its block's length, nothing beyond n is touched, and the result
-// may lie where an operand lies.
-TEST(Lanes, EveryLengthPlaceAndAlias) {
+// A lane does not depend on its position or its block's length, writes nothing beyond n, and may
+// write to an operand.
+TEST(Lanes, WorksAtEveryLengthPositionAndAlias) {
   constexpr std::size_t kMost = 67;
   for (const ops::Pointwise& row : ops::pointwise_rows()) {
     const std::size_t arity = row.arity;
@@ -173,7 +174,7 @@ TEST(Lanes, EveryLengthPlaceAndAlias) {
       const std::vector<std::uint32_t> expected(whole.begin() + start, whole.begin() + start + n);
       for (std::size_t alias = 0; alias <= arity; ++alias) {
         std::vector<Floats> operands = all;
-        operands.emplace_back(kMost + 4, -77.0f);  // a result apart
+        operands.emplace_back(kMost + 4, -77.0f);  // a separate result
         std::vector<LaneOperand> x;
         for (std::size_t i = 0; i < arity; ++i) x.push_back({operands[i].data() + start});
         const Floats before = operands[alias];

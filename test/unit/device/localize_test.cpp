@@ -1,4 +1,5 @@
-// The plan of one rank: exchanges that stay, positions that are told, and what a rank with nothing does.
+// The plan of one rank: exchanges stay, positions become explicit, and what a rank without data
+// does.
 #include "weft/plan/spmd/localize.h"
 
 #include <array>
@@ -16,7 +17,7 @@ std::string local_text(std::string_view text, std::string_view mesh_text, std::i
   return local.ok() ? print(local->graph) : local.error().message;
 }
 
-TEST(Localize, AnExchangeIsTheRanksSideOfIt) {
+TEST(Localize, AnExchangeBecomesTheRanksSideOfIt) {
   EXPECT_EQ(local_text("plan p\n%0 = input {name=x, type=f32[b=8], layout=\"sliced(b) on gpu\"}\n"
                        "%1 = relu %0 @a.2.h\n%2 = all-gather %1 {axis=gpu, along=b}\nreturn y=%2\n",
                        "gpu=3", 2),
@@ -25,8 +26,9 @@ TEST(Localize, AnExchangeIsTheRanksSideOfIt) {
             "return y=%2\n");
 }
 
-// Rank 2 has no row to sum and gets no block: it gives zeros, takes nothing, and gathers all the same.
-TEST(Localize, ARankWithNothingTakesPart) {
+// Rank 2 has no rows to sum and gets no block: it contributes zeros, receives nothing, and still
+// joins the gather.
+TEST(Localize, ARankWithoutDataTakesPart) {
   EXPECT_EQ(
       local_text("plan p\n%0 = input {name=x, type=f32[b=2,d=2], layout=\"sliced(b) on gpu\"}\n"
                  "%1 = reduce %0 {kind=sum, to=[d]}\n%2 = reduce-scatter %1 {axis=gpu, along=d}\n"
@@ -37,15 +39,15 @@ TEST(Localize, ARankWithNothingTakesPart) {
       "%3 = exchange {kind=\"all-gather\", axis=gpu, ranks=3, type=f32[d=2], along=d}\nreturn y=%3\n");
 }
 
-// What no output needs is left out on every rank, so that none waits for the others in vain.
-TEST(Localize, WhatNoOutputNeedsIsLeftOut) {
+// Values that no output needs are removed on every rank, so that no rank waits in vain.
+TEST(Localize, RemovesUnusedValues) {
   EXPECT_EQ(local_text("plan p\n%0 = input {name=x, type=f32[b=4], layout=\"sliced(b) on gpu\"}\n"
                        "%1 = all-gather %0 {axis=gpu, along=b}\n%2 = relu %0\nreturn y=%2\n",
                        "gpu=2", 1),
             "plan p\n%0 = input {name=x, type=f32[b=2]}\n%1 = relu %0 : f32[b=2]\nreturn y=%1\n");
 }
 
-TEST(Localize, ASliceIsToldWhereItLies) {
+TEST(Localize, SlicesGetTheirOffset) {
   EXPECT_EQ(local_text("plan p\n%0 = input {name=ids, type=i32[b=3]}\n"
                        "%1 = parameter {name=t, type=f32[v=8,d=2], layout=\"sliced(v) on gpu\"}\n"
                        "%2 = gather %0, %1 {along=v}\n%3 = all-reduce %2 {axis=gpu}\nreturn y=%3\n",
@@ -56,8 +58,8 @@ TEST(Localize, ASliceIsToldWhereItLies) {
             "return y=%3\n");
 }
 
-// The rows of a table's gradient that other ranks keep are not made here.
-TEST(Localize, APartIsMadeInPlaceOfTheWhole) {
+// The rows of a table gradient that other ranks keep are not computed here.
+TEST(Localize, ComputesOnlyTheRanksSlice) {
   const std::string text = local_text(
       "plan p\n%0 = input {name=ids, type=i32[b=6]}\n%1 = input {name=x, type=f32[b=6,d=3]}\n"
       "%2 = scatter-add %0, %1 {along=v, size=5, to=[v,d]}\n%3 = slice-across %2 {axis=gpu, along=v}\n"
@@ -69,9 +71,9 @@ TEST(Localize, APartIsMadeInPlaceOfTheWhole) {
   EXPECT_EQ(text.find("slice"), std::string::npos) << text;
 }
 
-// Every positional operator, cut along what it must know its place in: on the virtual mesh by definition,
-// and as programs by kernels, the slices are the whole's to the bit.
-TEST(Localize, SlicesOfPositionalOperatorsAreThoseOfTheWhole) {
+// Every positional operator, sliced along the index whose position it needs. On the virtual mesh
+// and as compiled programs, the slices are bitwise equal to those of the whole.
+TEST(Localize, SlicesOfPositionalOperatorsEqualThoseOfTheWhole) {
   constexpr std::array<std::string_view, 6> kPlans = {
       "%0 = input {name=x, type=f32[b=5,d=6], layout=\"sliced(b) on gpu\"}\n%1 = input {name=s, type=i64[]}\n"
       "%2 = dropout %0, %1 {rate=0.4, stream=3}\nreturn y=%2\n",
@@ -100,8 +102,8 @@ TEST(Localize, SlicesOfPositionalOperatorsAreThoseOfTheWhole) {
   }
 }
 
-// A place outside of the whole, or a whole that is none, is refused.
-TEST(Localize, APlaceThatCannotBeIsRefused) {
+// An offset outside the whole, or an invalid whole, is rejected.
+TEST(Localize, RejectsInvalidOffsets) {
   for (const std::string_view bad :
        {"begin=-1", "begin=24", "whole=\"2\"", "whole=\"3,4,\"", "whole=\"x\"", "begin=10, whole=\"4,6\"",
         "whole=\"99999999999,99999999999\"", "whole=\"99999999999999999999,4\""}) {
@@ -114,8 +116,8 @@ TEST(Localize, APlaceThatCannotBeIsRefused) {
   }
 }
 
-// Text from anyone: an exchange whose sides cannot be is refused.
-TEST(Localize, AnExchangeThatCannotBeIsRefused) {
+// Untrusted text: an exchange with inconsistent sides is rejected.
+TEST(Localize, RejectsInvalidExchanges) {
   for (const std::string_view bad :
        {"{kind=gather, axis=gpu, ranks=2, type=f32[b=8]}",
         "{kind=\"all-gather\", axis=gpu, ranks=2, type=f32[b=8]}",

@@ -1,4 +1,5 @@
-// bf16, f16 and eight bits: converted as element_access.h defines it, and multiplied as their f32 values are.
+// bf16, f16 and 8-bit floats: converted as element_access.h defines, and multiplied as their f32
+// values.
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -22,11 +23,11 @@ std::byte* bytes_of(std::vector<std::uint16_t>& shorts) {
   return reinterpret_cast<std::byte*>(shorts.data());
 }
 
-TEST(Narrow, EveryPatternIsWidenedToItsNumber) {
+TEST(Narrow, WidensEveryPattern) {
   std::vector<std::uint16_t> all(65536);
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::uint16_t>(i);
   for (const DType dtype : kNarrow) {
-    // As numbers of eight bits these are twice as many.
+    // As 8-bit numbers, these are twice as many.
     std::vector<float> wide(all.size() * 2 / static_cast<std::size_t>(plan::size_in_bytes(dtype)));
     widen(dtype, bytes_of(all), wide.data(), static_cast<std::int64_t>(wide.size()));
     for (std::size_t i = 0; i < wide.size(); ++i) {
@@ -39,9 +40,9 @@ TEST(Narrow, EveryPatternIsWidenedToItsNumber) {
   }
 }
 
-// Steps through all floats: normal, too small, halfway between two, too large, infinite and none; in lines of
-// every length up to two vectors and a bit.
-TEST(Narrow, FloatsAreRoundedToTheNearest) {
+// Steps through all floats: normal, too small, halfway between two, too large, infinite and NaN; in
+// lines of every length up to slightly more than two vectors.
+TEST(Narrow, NarrowingRoundsToNearest) {
   for (const DType dtype : kNarrow) {
     const auto size = static_cast<std::size_t>(plan::size_in_bytes(dtype));
     std::uint32_t word = 0;
@@ -65,7 +66,7 @@ TEST(Narrow, FloatsAreRoundedToTheNearest) {
   }
 }
 
-TEST(Narrow, RoundingIsNarrowingAndWidening) {
+TEST(Narrow, RoundEqualsNarrowThenWiden) {
   for (const DType dtype : kNarrow) {
     std::uint32_t word = 0;
     for (std::int64_t n = 1; n < 700; ++n) {
@@ -111,9 +112,9 @@ void compare_products(DType dtype, Multiply multiply) {
       }
 }
 
-// Every sum has its products in the order of k: widened on the way or before, the bits are the same, but where a
-// short product reads b where it lies.
-TEST(Narrow, ProductsAreThoseOfTheWidenedOperands) {
+// Every sum adds its products in the order of k, so operands widened in the product or before give
+// equal bits. Short products that read b without packing are an exception.
+TEST(Narrow, ProductsEqualThoseOfWidenedOperands) {
   compare_products<Bf16>(DType::bf16, widened_gemm);
   compare_products<F16>(DType::f16, [](auto... of) { narrow_gemm(of...); });
 }

@@ -1,4 +1,4 @@
-// Non-temporal stores or not: the same bytes, wherever stretches begin and end.
+// With and without non-temporal stores: the same bytes, wherever ranges start and end.
 #include "weft/device/cpu/non_temporal.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace weft::device::cpu {
 namespace {
 
-// Nothing, less than a line, lines and a rest, and several groups of pages with a rest.
+// Empty, less than a line, lines with a remainder, and several groups of pages with a remainder.
 constexpr std::size_t kLengths[] = {0, 5, 64, 77, 4096, 40000, (1 << 17) + 77};
 
 std::vector<std::byte> numbered(std::size_t bytes) {
@@ -19,7 +19,7 @@ std::vector<std::byte> numbered(std::size_t bytes) {
   return all;
 }
 
-TEST(non_temporal, copies) {
+TEST(NonTemporal, Copies) {
   for (const std::size_t bytes : kLengths) {
     for (const std::size_t skip : {0, 3, 64}) {
       const std::vector<std::byte> source = numbered(bytes + 1);
@@ -34,7 +34,7 @@ TEST(non_temporal, copies) {
   }
 }
 
-TEST(non_temporal, sums_are_those_of_reduce) {
+TEST(NonTemporal, SumsEqualThoseOfReduce) {
   for (const std::size_t elements : {std::size_t{0}, std::size_t{3}, std::size_t{16}, std::size_t{70001}}) {
     for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max, ReduceOp::avg}) {
       for (const std::size_t skip : {0, 1, 16}) {
@@ -52,7 +52,7 @@ TEST(non_temporal, sums_are_those_of_reduce) {
         EXPECT_EQ(first, expected);
         EXPECT_EQ(second, expected);
         EXPECT_EQ(kept, expected);
-        // Into one of the sources, and kept nowhere.
+        // Into one of the sources, without an extra copy.
         void* const own[] = {inputs[1].data()};
         reduce_non_temporal(ElementType::f32, op, own, nullptr, sources, elements);
         EXPECT_TRUE(std::equal(inputs[1].begin(), inputs[1].end(),

@@ -1,4 +1,4 @@
-// Every row of ops/pointwise_rows.h on every device: no GPU is needed to see that one lacks a form.
+// Every row of ops/pointwise_rows.h on every device: a missing form shows without a GPU.
 #include <regex>
 #include <set>
 
@@ -19,7 +19,7 @@ std::set<std::string> words_of(std::string_view text, const char* pattern) {
   return found;
 }
 
-TEST(PointwiseRows, EveryOperatorIsItsRow) {
+TEST(PointwiseRows, EveryOperatorHasItsRow) {
   for (std::size_t i = 0; i < ops::pointwise_rows().size(); ++i) {
     const ops::Operator& op = ops::pointwise_operator(i);
     EXPECT_EQ(ops::pointwise_place(op), i);
@@ -27,7 +27,7 @@ TEST(PointwiseRows, EveryOperatorIsItsRow) {
   }
 }
 
-// That its lane answers what it means is LanesTest's to say; here, that it has one and that it is its own.
+// LanesTest checks that lanes compute the right function. Here: that each row has its own lane.
 TEST(PointwiseRows, EveryRowHasALane) {
   const float x[] = {0.25f, 0.5f, 0.75f};
   const cpu::LaneOperand operands[] = {{&x[0]}, {&x[1]}, {&x[2]}};
@@ -38,7 +38,7 @@ TEST(PointwiseRows, EveryRowHasALane) {
   }
 }
 
-// Its expression takes each operand and calls nothing but CUDA's own functions and those of the prelude.
+// The expression reads each operand and calls only functions of CUDA and of the prelude.
 TEST(PointwiseRows, EveryRowHasAnExpressionOnAGpu) {
   const std::set<std::string> known = words_of(cuda::prelude(), R"(float (weft_\w+)\()");
   const std::string operands[] = {"first", "second", "third"};
@@ -53,8 +53,9 @@ TEST(PointwiseRows, EveryRowHasAnExpressionOnAGpu) {
   }
 }
 
-// What a GPU runs of a row without an expression of its own: the steps of its meaning, here one after the other.
-TEST(PointwiseRows, StepsMeanWhatTheRowMeans) {
+// A GPU runs a row without a CUDA expression as the steps of its definition; here they run one
+// after the other.
+TEST(PointwiseRows, StepsComputeTheRow) {
   for (const ops::Pointwise& row : ops::pointwise_rows()) {
     ASSERT_EQ(row.terms == nullptr, !row.cuda.empty()) << row.name;
     if (row.terms == nullptr) continue;

@@ -1,4 +1,4 @@
-// Every type and operation against plain loops, one number at a time.
+// Every type and operation compared with plain loops, one number at a time.
 #include "weft/device/cpu/reduction.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace weft::device::cpu {
 namespace {
 
-// A half, read and written as its definition says: by the values, not by bits.
+// The value of a 16-bit float by its definition.
 double half_value(std::uint16_t half, int exponent_bits) {
   const int mantissa_bits = 15 - exponent_bits, bias = (1 << (exponent_bits - 1)) - 1;
   const int exponent = (half & 0x7fff) >> mantissa_bits, mantissa = half & ((1 << mantissa_bits) - 1);
@@ -26,13 +26,13 @@ double half_value(std::uint16_t half, int exponent_bits) {
   return sign * std::ldexp((1 << mantissa_bits) + mantissa, exponent - bias - mantissa_bits);
 }
 
-// The nearest of all halves of one sign, the even one of two that are as near: found by bisection.
+// The nearest 16-bit float of the same sign, ties to even, found by bisection.
 std::uint16_t nearest_half(float value, int exponent_bits) {
   if (std::isnan(value)) return 0x7fff;
   const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   const double magnitude = std::fabs(static_cast<double>(value));
   const auto infinity = static_cast<std::uint16_t>(((1 << exponent_bits) - 1) << (15 - exponent_bits));
-  // As if infinity were the next number up.
+  // Treats infinity as the next number up.
   const auto at = [&](int code) {
     if (code != infinity) return half_value(static_cast<std::uint16_t>(code), exponent_bits);
     return 2 * half_value(static_cast<std::uint16_t>(code - 1), exponent_bits) -
@@ -107,7 +107,7 @@ void compare(ElementType type) {
     for (std::size_t op = 0; op < kReduceOps; ++op) {
       if (is_bitwise(static_cast<ReduceOp>(op)) && !is_whole(type)) continue;
       for (const std::size_t sources : {1, 2, 3, 4, 7, 8, 9, 20}) {
-        // One element further than aligned, and random bits: NaN, infinities and subnormals among them.
+        // One element past alignment, with random bits: includes NaN, infinities and subnormals.
         std::vector<std::vector<T>> data(sources, std::vector<T>(elements + 1));
         for (auto& source : data)
           for (T& x : source) {
@@ -127,7 +127,7 @@ void compare(ElementType type) {
         target[elements] = data[0][0];
         reduce(type, static_cast<ReduceOp>(op), target.data(), pointers, elements);
         EXPECT_TRUE(same(target[elements], data[0][0])) << "wrote past the end";
-        // The target may be a source, here the last.
+        // The target may be one of the sources, here the last.
         reduce(type, static_cast<ReduceOp>(op), data.back().data() + 1, pointers, elements);
         for (std::size_t i = 0; i < elements; ++i) {
           ASSERT_TRUE(same(target[i], expected[i]))
@@ -138,7 +138,7 @@ void compare(ElementType type) {
     }
 }
 
-TEST(reduction, agrees_with_plain_loops) {
+TEST(reduction, AgreesWithPlainLoops) {
   compare<double>(ElementType::f64);
   compare<float>(ElementType::f32);
   compare<F16>(ElementType::f16);
@@ -153,8 +153,8 @@ TEST(reduction, agrees_with_plain_loops) {
   compare<std::uint64_t>(ElementType::u64);
 }
 
-// All 65,536 halves come through f32 and back unharmed; what lies between two goes to the even one.
-TEST(reduction, halves_round_to_nearest_even) {
+// All 65,536 patterns convert to f32 and back unchanged; values between two round to nearest even.
+TEST(reduction, HalvesRoundToNearestEven) {
   for (const ElementType type : {ElementType::f16, ElementType::bf16}) {
     const int exponent_bits = type == ElementType::f16 ? 5 : 8;
     std::vector<std::uint16_t> all(65536), zero(65536, 0x8000), sum(65536);
@@ -167,18 +167,18 @@ TEST(reduction, halves_round_to_nearest_even) {
         ASSERT_EQ(sum[i], all[i]);
     }
   }
-  // 2049 lies between 2048 and 2050; 2051 between 2050 and 2052.
+  // 2049 is between 2048 and 2050; 2051 is between 2050 and 2052.
   const std::uint16_t f16_1 = 0x3c00, f16_2048 = 0x6800, f16_2050 = 0x6801, f16_2052 = 0x6802;
   std::uint16_t sum = 0;
   reduce_pair(ElementType::f16, ReduceOp::sum, &sum, &f16_2048, &f16_1, 1);
   EXPECT_EQ(sum, f16_2048);
   reduce_pair(ElementType::f16, ReduceOp::sum, &sum, &f16_2050, &f16_1, 1);
   EXPECT_EQ(sum, f16_2052);
-  // Rounded once: 2048 + 1 + 1 is 2050, though 2048 + 1 would round to 2048.
+  // Rounded once: 2048 + 1 + 1 is 2050, although 2048 + 1 alone would round to 2048.
   const void* const three[] = {&f16_2048, &f16_1, &f16_1};
   reduce(ElementType::f16, ReduceOp::sum, &sum, three, 1);
   EXPECT_EQ(sum, f16_2050);
-  // 65504 is the largest; 65520 is as far from it as from what would be next.
+  // 65504 is the largest; 65520 is halfway to the next value.
   const std::uint16_t largest = 0x7bff, sixteen = 0x4c00, eight = 0x4800;
   reduce_pair(ElementType::f16, ReduceOp::sum, &sum, &largest, &eight, 1);
   EXPECT_EQ(sum, largest);
@@ -186,7 +186,7 @@ TEST(reduction, halves_round_to_nearest_even) {
   EXPECT_EQ(sum, 0x7c00);
 }
 
-TEST(reduction, order_of_sources_shows) {
+TEST(reduction, KeepsTheOrderOfSources) {
   const float a = 1e8F, b = -1e8F, c = 1;
   float sum = 0;
   const void* const first[] = {&a, &b, &c};
@@ -197,7 +197,7 @@ TEST(reduction, order_of_sources_shows) {
   EXPECT_EQ(sum, 0);
 }
 
-TEST(reduction, averages) {
+TEST(reduction, Averages) {
   std::vector<float> floats(37, 10);
   finish_average(ElementType::f32, floats.data(), floats.size(), 4);
   EXPECT_EQ(floats, std::vector<float>(37, 2.5F));
@@ -214,7 +214,7 @@ TEST(reduction, averages) {
   EXPECT_EQ(halves, std::vector<std::uint16_t>(9, 0x4100));
 }
 
-TEST(reduction, names) {
+TEST(reduction, FindsNames) {
   for (std::size_t i = 0; i < kElementTypes; ++i)
     EXPECT_EQ(find_element_type(name(static_cast<ElementType>(i))), static_cast<ElementType>(i));
   for (std::size_t i = 0; i < kReduceOps; ++i)

@@ -1,5 +1,5 @@
-// Training plans with flags that decide about whole steps, each changed in every way of changed_training.h: the proof
-// refuses each change, and the plan as it was made stays proven.
+// Training plans in which a flag decides about a whole step, with every change of
+// changed_training.h: the proof rejects each change and accepts the original.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,7 +22,7 @@ struct DecidedPlan {
   train::TrainingOptions options;
   std::string_view precision = "f32";
   std::string_view distribution = "rank=2: slice b";
-  std::size_t nth = 6;  // of all changes, which of them the suite makes
+  std::size_t nth = 6;  // runs every nth change
 };
 
 std::vector<DecidedPlan> decided_plans() {
@@ -90,7 +90,7 @@ class ChoiceMutations : public ::testing::TestWithParam<DecidedPlan> {
                 .value();
   }
 
-  // "" where it is proven equal, without a word of what it is equal up to.
+  // "" if the plan is proven equal without restrictions.
   std::string verdict(const DistributedPlan& plan) const {
     if (has_codecs(plan.graph)) {
       const auto exact = without_codecs(plan);
@@ -103,7 +103,7 @@ class ChoiceMutations : public ::testing::TestWithParam<DecidedPlan> {
     return proof->rounded.empty() ? "" : "rounds " + *proof->rounded.begin();
   }
 
-  // Returns how many are refused before anything is proven, as their types or layouts do not fit.
+  // Returns how many are rejected before the proof because of types or layouts.
   int expect_refused(const std::vector<ChangedPlan>& changes) const {
     int unfit = 0;
     for (const ChangedPlan& change : every(GetParam().nth, changes)) {
@@ -121,17 +121,17 @@ class ChoiceMutations : public ::testing::TestWithParam<DecidedPlan> {
   DistributedPlan plan_;
 };
 
-TEST_P(ChoiceMutations, ThePlanAsItIsMadeIsProven) {
+TEST_P(ChoiceMutations, TheOriginalPlanIsProven) {
   EXPECT_EQ(verdict(plan_), "") << plan::print(plan_.graph);
 }
 
-TEST_P(ChoiceMutations, EveryChangeIsRefused) {
+TEST_P(ChoiceMutations, RejectsEveryChange) {
   const std::vector<ChangedPlan> changes = TrainingChanges(plan::print(plan_.graph)).all();
   EXPECT_GE(changes.size(), 6u);
   EXPECT_LE(expect_refused(changes), static_cast<int>(changes.size() / 3));
 }
 
-TEST_P(ChoiceMutations, ExcusesHoldForWhatTheyAreMeantFor) {
+TEST_P(ChoiceMutations, RejectsMisplacedRoundingCodecsAndPeriods) {
   const std::string text = plan::print(plan_.graph);
   const std::string type = GetParam().precision == "f16" ? "f16" : "bf16";
   EXPECT_EQ(expect_refused(TrainingChanges(text).round_trips(type)), 0);

@@ -1,5 +1,5 @@
-// From one device to a mesh: each family of parallelism falls out of the index lists, and computes what one
-// device does, over a prime field, so that nothing is lost in rounding.
+// From one device to a mesh: each family of parallelism follows from lists of indices and computes
+// what one device does. Computed over a prime field, so that nothing is lost to rounding.
 #include "distribute_case.h"
 
 #include "weft/parallel/distribute/convert.h"
@@ -23,7 +23,7 @@ const train::TrainingPlan& mlp() {
   return plan;
 }
 
-// A transformer of one block and four words.
+// A transformer with one block and a sequence of four tokens.
 const train::TrainingPlan& gpt() {
   static const train::TrainingPlan plan = training_plan(
       "char_gpt", {{"b", 2, {}}, {"s", 4, {}}, {"d", 4, {}}, {"h", 2, {}}, {"layers", 1, {}}, {"v", 4, {}}});
@@ -39,8 +39,8 @@ TEST(Distribute, DataParallel) {
   const DistributedPlan plan = distributed(mlp(), "rank=2: slice b");
   EXPECT_EQ(layout(plan, "x"), "sliced(b) on rank");
   EXPECT_EQ(layout(plan, "w1"), "replicated");
-  EXPECT_EQ(count(plan, "all-reduce", plan::Phase::forward), 2);   // the loss and its rows
-  EXPECT_EQ(count(plan, "all-reduce", plan::Phase::backward), 4);  // each gradient, as soon as it is there
+  EXPECT_EQ(count(plan, "all-reduce", plan::Phase::forward), 2);   // the loss and its row count
+  EXPECT_EQ(count(plan, "all-reduce", plan::Phase::backward), 4);  // each gradient, as soon as it is computed
   EXPECT_EQ(count(plan, "all-reduce", plan::Phase::update), 0);
   for (const std::string_view mesh : {"rank=2: slice b", "rank=3: slice b", "rank=4: slice b",
                                       "rank=1: slice b", "node=2: slice b; gpu=3: slice b"})
@@ -65,7 +65,7 @@ TEST(Distribute, Heads) {
   EXPECT_EQ(layout(plan, "gpt_block.0.wq"), "sliced(h) on gpu");
   EXPECT_EQ(layout(plan, "gpt_block.0.wo"), "sliced(h) on gpu");
   EXPECT_EQ(layout(plan, "gpt_block.0.w1"), "sliced(f) on gpu");
-  // Megatron's f and g: one all-reduce a sublayer, forward and backward.
+  // Megatron's f and g: one all-reduce per sublayer, forward and backward.
   EXPECT_EQ(count(plan, "all-reduce", plan::Phase::forward), 2);
   EXPECT_EQ(count(plan, "all-reduce", plan::Phase::backward), 2);
   EXPECT_EQ(count(plan, "all-gather") + count(plan, "all-to-all") + count(plan, "reduce-scatter"), 0);
@@ -78,7 +78,7 @@ TEST(Distribute, SequenceParallelSplitsTheAllReduces) {
   EXPECT_EQ(layout(plan, "n2"), "sliced(s) on gpu");
   EXPECT_EQ(count(plan, "reduce-scatter", plan::Phase::forward), 2);
   EXPECT_EQ(count(plan, "all-gather", plan::Phase::forward), 2);
-  EXPECT_EQ(count(plan, "all-reduce", plan::Phase::forward), 2);  // the loss and its rows
+  EXPECT_EQ(count(plan, "all-reduce", plan::Phase::forward), 2);  // the loss and its row count
   expect_same(gpt(), "gpu=2: slice h, f, s");
   expect_same(gpt(), "gpu=2: slice h, f, v, s");
   expect_same(gpt(), "gpu=2: slice h, f, v, s", {.gather_again = false, .smallest_share = 1});
@@ -94,7 +94,8 @@ TEST(Distribute, ContextParallelGathersKeysAndValues) {
   expect_same(gpt(), "node=2: slice s; gpu=2: slice b, shard optimizer");
 }
 
-// Tokens go to the ranks of their experts and back by all-to-all; the router stays with the tokens.
+// Tokens move to the ranks of their experts and back by all-to-all; the router stays with the
+// tokens.
 TEST(Distribute, ExpertParallel) {
   const auto moe = training_plan("mixtral_8x7b", {{"b", 2, {}},
                                                   {"s", 4, {}},
@@ -133,7 +134,7 @@ TEST(Distribute, ShardedParametersAreGatheredBeforeUse) {
   const DistributedPlan plan = distributed(mlp(), "rank=2: slice b, shard parameters");
   EXPECT_EQ(layout(plan, "w1"), "sliced(f) on rank");
   EXPECT_EQ(count(plan, "all-gather", plan::Phase::forward), 4);
-  EXPECT_EQ(count(plan, "all-gather", plan::Phase::backward), 1);  // of w2: its gradient's operand
+  EXPECT_EQ(count(plan, "all-gather", plan::Phase::backward), 1);  // w2, read by the gradient of its operand
   EXPECT_EQ(count(plan, "all-gather", plan::Phase::update), 0);
   EXPECT_EQ(count(plan, "reduce-scatter", plan::Phase::backward), 4);
   const DistributedPlan kept =
@@ -152,7 +153,8 @@ TEST(Distribute, SmallParametersStayWhole) {
   EXPECT_EQ(layout(plan, "b1.first"), "replicated");
 }
 
-// A copy inside each node: the slices lie along gpu, and only what was scattered there crosses the nodes.
+// One replica per node: parameters are sliced along gpu, and only their slices are reduced across
+// nodes.
 TEST(Distribute, HierarchicalSharding) {
   const DistributedPlan plan = distributed(mlp(), "node=2: slice b; gpu=2: slice b, shard parameters");
   EXPECT_EQ(layout(plan, "w1"), "sliced(f) on gpu");
@@ -163,9 +165,9 @@ TEST(Distribute, HierarchicalSharding) {
   expect_same(mlp(), "node=2: slice b, shard optimizer; gpu=2: slice b, shard parameters");
 }
 
-// A gradient that is cast is moved while it is small, and cast where its slice lies; so is a parameter that
-// is cast before use.
-TEST(Distribute, CastsGoWithSlices) {
+// A gradient that is cast moves in the smaller type and is cast on its shard; so is a parameter
+// that is cast before use.
+TEST(Distribute, CommunicatesTheSmallerTypeOfACast) {
   train::TrainingPlan plan;
   plan.graph = ops::read_plan(
       "plan p\n%0 = input {name=x, type=bf16[b=6,d=4]}\n%1 = parameter {name=w, type=f32[d=4,f=8]}\n"
@@ -213,7 +215,7 @@ std::string complaint(std::string_view text) {
   return made.ok() ? "" : made.error().message + " | " + made.error().hint;
 }
 
-TEST(Distribute, WrongDistributionsAreNamed) {
+TEST(Distribute, ReportsWrongDistributions) {
   EXPECT_EQ(complaint("gpu=2: slice labels"),
             "no tensor of the plan has an index labels | it has b, d, f, c");
   EXPECT_EQ(complaint("gpu=2: slice f; replicate w3 on gpu"),
@@ -227,7 +229,7 @@ TEST(Distribute, WrongDistributionsAreNamed) {
   EXPECT_EQ(complaint("a=1;b=1;c=1;d=1;e=1;f=1;g=1"), "expected a mesh with at most 6 axes, found 7 | ");
 }
 
-TEST(Distribution, TextIsReadAsItIsPrinted) {
+TEST(Distribution, PrintedTextParsesBack) {
   for (const std::string_view text :
        {"rank=4: slice b", "node=4: slice b, shard parameters; gpu=8: slice h, f, v, s", "gpu=8",
         "stage=8: stage, chunks=2; data=16: slice b, shard optimizer; gpu=8: slice h, f; micro=96; schedule "
@@ -245,8 +247,9 @@ TEST(Distribution, TextIsReadAsItIsPrinted) {
   }
 }
 
-// No text crashes the reader: every cut and every changed letter of a good one is read or refused.
-TEST(Distribution, AnyTextIsReadOrRefused) {
+// No text crashes the parser: every truncation and every changed letter of a valid text is accepted
+// or rejected.
+TEST(Distribution, AcceptsOrRejectsAnyText) {
   const std::string good =
       "node=4: slice b, shard parameters; gpu=8; slice d of \"x\" on node; replicate w on gpu; "
       "s=2: stage, chunks=2; data=2: slice b, micro-batches 5:1; micro=3; schedule zb_h1";
@@ -285,7 +288,7 @@ TEST(Distribution, AnyTextIsReadOrRefused) {
     EXPECT_FALSE(read_distribution(text).ok()) << text;
 }
 
-TEST(Distribution, WhatRanksCannotTakeIsNamed) {
+TEST(Distribution, ReportsInvalidNumbersOfMicroBatches) {
   const auto why = [](std::string_view text) {
     const auto read = read_distribution(text);
     return read.ok() ? "" : read.error().message;
@@ -305,16 +308,16 @@ TEST(Distribution, WhatRanksCannotTakeIsNamed) {
             "expected one list of micro-batches per axis, found 'micro-batches'");
   EXPECT_EQ(why("data=2: stage, micro-batches 5:3; micro=4"),
             "expected chunks=N after stage, found 'micro-batches'");
-  // Texts of before have another word for it.
+  // Older texts use another keyword.
   EXPECT_EQ(print(*read_distribution("data=2: slice b, takes 5:3; micro=4")),
             "data=2: slice b, micro-batches 5:3; micro=4");
-  // Alone it is an index of that name.
+  // Without numbers it is an index of that name.
   EXPECT_EQ(read_distribution("data=2: slice b, takes")->axes.front().slice,
             (std::vector<std::string>{"b", "takes"}));
 }
 
-// The rows of what a rank takes lie next to each other where its axis is the last that cuts them.
-TEST(Distribution, RanksThatTakeUnequalNumbersAreTheLastAxisWithinAStage) {
+// The rows of a rank are adjacent if its axis is the last that slices them.
+TEST(Distribution, UnequalMicroBatchesAreTheLastAxisWithinAStage) {
   const Distribution whole =
       *read_distribution("data=2: slice b, micro-batches 5:3; stage=2: stage; gpu=2: slice b; micro=4");
   EXPECT_EQ(axes_within_stage(whole), (std::vector<std::size_t>{2, 0}));
@@ -322,7 +325,7 @@ TEST(Distribution, RanksThatTakeUnequalNumbersAreTheLastAxisWithinAStage) {
   EXPECT_TRUE(is_in_time(*read_distribution("data=2: slice b, micro-batches 5:3")));
 }
 
-TEST(Distribution, KnowsItsTimeFromItsPlace) {
+TEST(Distribution, SeparatesStagesFromLayouts) {
   const Distribution whole = *read_distribution("data=4: slice b; stage=2: stage; gpu=2: slice f; micro=4");
   EXPECT_TRUE(is_in_time(whole));
   EXPECT_EQ(stage_axis(whole), 1U);
@@ -333,15 +336,15 @@ TEST(Distribution, KnowsItsTimeFromItsPlace) {
             "stages and micro-batches are not layouts: only the plan of a stage is distributed | ");
 }
 
-TEST(Distribute, ADistributedPlanIsNotDistributedAgain) {
+TEST(Distribute, RejectsADistributedPlan) {
   const DistributedPlan once = distributed(mlp(), "gpu=2: slice f");
   const auto again = distribute(once.graph, read_distribution("gpu=2: slice b").value());
   ASSERT_FALSE(again.ok());
   EXPECT_EQ(again.error().message, "the plan is already distributed: node %10 (all-reduce at logits)");
 }
 
-// A node of the mesh's plan is of the phase of the node it is or moves a value for; so are its nodes on a
-// rank, and those that a node is opened into.
+// A node of the distributed plan has the phase of the node that it computes or moves a value for.
+// So do its nodes on a rank and those it is decomposed into.
 TEST(Distribute, NodesKeepTheirPhases) {
   for (const std::string_view text :
        {"node=2: slice b, shard parameters; gpu=2: slice h, f", "gpu=2: slice h, f, v, s"}) {
@@ -363,13 +366,13 @@ TEST(Distribute, NodesKeepTheirPhases) {
   }
 }
 
-TEST(Distribute, TheSamePlanEveryTime) {
+TEST(Distribute, IsDeterministic) {
   const std::string_view text = "node=2: slice b, shard parameters; gpu=2: slice h, f, v, s";
   EXPECT_EQ(print(distributed(gpt(), text).graph), print(distributed(gpt(), text).graph));
 }
 
-// Many lists on many meshes: whatever is asked for, the numbers stay the same.
-TEST(Distribute, AnyListIsRight) {
+// Many lists on many meshes: results never change.
+TEST(Distribute, EveryListIsCorrect) {
   Random random(7);
   constexpr std::string_view kIndices[] = {"b", "s", "t", "d", "h", "e", "f", "v"};
   for (int round = 0; round < 12; ++round) {
@@ -389,7 +392,7 @@ TEST(Distribute, AnyListIsRight) {
   }
 }
 
-TEST(Conversion, AddendsOverTwoAxesCrossTheNodesInSlicesWhenTheyAreLarge) {
+TEST(Conversion, ReducesLargePartialValuesHierarchically) {
   plan::Graph graph;
   const auto mesh = plan::read_mesh("node=4, gpu=8").value();
   const auto steps = [&](std::int64_t size) {
@@ -404,7 +407,7 @@ TEST(Conversion, AddendsOverTwoAxesCrossTheNodesInSlicesWhenTheyAreLarge) {
   EXPECT_EQ(steps(1 << 24), 3u);
 }
 
-TEST(Conversion, InnerCutsAreUndoneFirst) {
+TEST(Conversion, UndoesInnerSlicesFirst) {
   plan::Graph graph;
   const plan::Mesh mesh = plan::read_mesh("node=2, gpu=2").value();
   const plan::Dim dim{graph.symbol("b"), 8};
@@ -414,7 +417,8 @@ TEST(Conversion, InnerCutsAreUndoneFirst) {
   const Conversion* both = converter.find(type, graph.type(type), {{cut, cut}}, {{whole, whole}});
   ASSERT_EQ(both->steps.size(), 2u);
   EXPECT_EQ(both->steps[0].axis, 1u);
-  // From gpu to node: joined inside, cut outside, all by one more step than axes.
+  // From gpu to node: gathered along the inner axis, sliced along the outer, in one step more than
+  // there are axes.
   EXPECT_EQ(converter.find(type, graph.type(type), {{whole, cut}}, {{cut, cut}})->steps.size(), 3u);
   const plan::AxisLayout addends = plan::AxisLayout::partial(plan::Monoid::sum);
   EXPECT_EQ(converter.find(type, graph.type(type), {{whole, cut}}, {{addends, cut}}), nullptr);

@@ -1,4 +1,4 @@
-// What lets a plan differ from the model is refused where it is not meant.
+// Permitted deviations of a plan from the model are rejected where they are not intended.
 #include "weft/parallel/distribute/excuses.h"
 
 #include <string>
@@ -24,7 +24,7 @@ const train::TrainingPlan& digits() {
   return plan;
 }
 
-// The plan with a period for its all-reduces: period(its number among all, the phase it runs in); 1: none.
+// The plan with a period for its all-reduces: period(index among all of them, phase); 1: none.
 template <class Period>
 std::string verdict(std::string_view distribution, Period&& period) {
   const DistributedPlan made = distributed(digits(), distribution);
@@ -54,12 +54,12 @@ std::string verdict(std::string_view distribution, Period&& period) {
   return proof->wrong ? proof->wrong->what : proof->unseen;
 }
 
-TEST(Excuses, GradientsMayAllBeSummedEveryFewSteps) {
+TEST(PermittedDeviations, AllGradientsMayBeReducedEveryFewSteps) {
   EXPECT_EQ(verdict("rank=2: slice b", [](int, bool) { return 1; }), "");
   EXPECT_EQ(verdict("rank=2: slice b", [](int, bool is_forward) { return is_forward ? 1 : 8; }), "");
 }
 
-TEST(Excuses, TheLossAndTheCountMayNot) {
+TEST(PermittedDeviations, TheLossAndTheCountMayNotBeReducedEveryFewSteps) {
   int forward = 0;
   verdict("rank=2: slice b", [&](int, bool is_forward) { return forward += is_forward, 1; });
   ASSERT_GT(forward, 0);
@@ -71,7 +71,7 @@ TEST(Excuses, TheLossAndTheCountMayNot) {
   }
 }
 
-TEST(Excuses, OneGradientAmongManyMayNot) {
+TEST(PermittedDeviations, AllGradientsNeedTheSamePeriod) {
   int last = -1;
   verdict("rank=2: slice b", [&](int number, bool) { return last = number, 1; });
   EXPECT_NE(verdict("rank=2: slice b", [&](int number, bool) { return number == last ? 8 : 1; })
@@ -85,14 +85,14 @@ TEST(Excuses, OneGradientAmongManyMayNot) {
             std::string::npos);
 }
 
-TEST(Excuses, WhatRanksShareMayNot) {
+TEST(PermittedDeviations, ShardedValuesMayNotBeReducedEveryFewSteps) {
   EXPECT_NE(verdict("rank=2: slice f", [](int, bool) { return 8; }), "");
   EXPECT_NE(verdict("node=2: slice b; gpu=2: slice b, shard optimizer",
                     [](int, bool is_forward) { return is_forward ? 1 : 8; }),
             "");
 }
 
-// A plan on two ranks, read from its text and traced to that of one device.
+// A plan for two ranks, parsed from text and traced to the plan of one device.
 DistributedPlan on_two_ranks(const std::string& text, const plan::Graph& one_device) {
   DistributedPlan plan;
   plan.graph = plan::read(text, ops::all()).value();
@@ -110,7 +110,7 @@ PlanProof proof_of(const std::string& one_device, const std::string& text) {
   return prove(graph, on_two_ranks(text, graph)).value();
 }
 
-TEST(Excuses, NoStepIsSkippedByAGradientThatIsNotSummed) {
+TEST(PermittedDeviations, AnUnreducedGradientMayNotSkipAStep) {
   const std::string text =
       "plan p\n"
       "%0 = input {name=x, type=f32[b=4,p=3], layout=\"sliced(b) on rank\"}\n"
@@ -130,7 +130,7 @@ TEST(Excuses, NoStepIsSkippedByAGradientThatIsNotSummed) {
             std::string::npos);
 }
 
-TEST(Excuses, OnlyGradientsComeAStepLater) {
+TEST(PermittedDeviations, OnlyGradientsMayBeDelayed) {
   const auto delayed = [](const std::string& text) {
     return find_delayed(plan::read(text, ops::all()).value()).size();
   };
@@ -154,7 +154,7 @@ TEST(Excuses, OnlyGradientsComeAStepLater) {
             0u);
 }
 
-TEST(Excuses, AddendsThatAreRoundedAreNamed) {
+TEST(PermittedDeviations, ReportsRoundedPartialValues) {
   const std::string sources = "plan p\n%0 = parameter {name=w, type=bf16[]}\n%1 = cast %0 {to=f32}\n";
   const auto rounded = [&](const std::string& between, int last) {
     return proof_of(sources +
@@ -173,7 +173,7 @@ TEST(Excuses, AddendsThatAreRoundedAreNamed) {
   EXPECT_TRUE(rounded("%4 = cast %3 {to=bf16}\n%5 = cast %4 {to=f32}\n", 5).contains("loss"));
 }
 
-TEST(Excuses, WhatThePlanDecidesItselfIsSeen) {
+TEST(PermittedDeviations, DetectsDecisionsAddedByThePlan) {
   const std::string model =
       "plan p\n"
       "%0 = parameter {name=w, type=f32[p=3]}\n%1 = input {name=g, type=f32[p=3]}\n"
@@ -188,14 +188,14 @@ TEST(Excuses, WhatThePlanDecidesItselfIsSeen) {
     return proof_of(model + returned(2, 9), model + more + returned(w, step)).is_proven();
   };
   EXPECT_TRUE(is_proven("", 2, 9));
-  // A weight that meets a number stays; a counter stops at one.
+  // A weight stops changing when it reaches a number; a counter stops at a number.
   EXPECT_FALSE(is_proven(
       "%10 = constant {value=0.125, dtype=f32}\n%11 = equal %2, %10\n%12 = select %11, %0, %2\n", 12, 9));
   EXPECT_FALSE(is_proven(
       "%10 = constant {value=1000003, dtype=i64}\n%11 = equal %3, %10\n%12 = select %11, %3, %9\n", 2, 12));
 }
 
-TEST(Excuses, CodesAreOfWhatIsSent) {
+TEST(PermittedDeviations, CodecsMustEncodeCommunication) {
   const std::string sources =
       "plan p\n%0 = parameter {name=w, type=f32[f=4,c=3]}\n%1 = input {name=g, type=f32[f=4,c=3]}\n"
       "%2 = sgd %0, %1 {lr=0.1}\n";

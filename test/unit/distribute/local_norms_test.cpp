@@ -1,4 +1,4 @@
-// Batch norms with statistics of their own for each share of the batch.
+// Batch norms with separate statistics for each shard of the batch.
 #include "weft/parallel/train/local_norms.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ constexpr std::string_view kNorm =
     "%10 = reduce %9 {kind=sum, to=[]}\n"
     "return loss=%10, y=%4, \"next mean\"=%5, \"next variance\"=%6\n";
 
-TEST(LocalNorms, EachShareHasItsOwnStatistics) {
+TEST(LocalNorms, EachShardHasItsOwnStatistics) {
   const plan::Graph model = ops::read_plan(kNorm);
   EXPECT_EQ(count_batch_norms(model), 1);
   const auto local = with_local_norms(model, 2);
@@ -43,7 +43,7 @@ TEST(LocalNorms, EachShareHasItsOwnStatistics) {
   EXPECT_NEAR(found[3].data[0], 0.5 * 1 + 0.5 * (2.0 + 50.0) / 2, 1e-12);  // of unbiased variances 2 and 50
 }
 
-TEST(LocalNorms, ABatchThatDoesNotGoInSharesIsRefused) {
+TEST(LocalNorms, RejectsABatchThatDoesNotDivide) {
   const auto local = with_local_norms(ops::read_plan(kNorm), 3);
   ASSERT_FALSE(local.ok());
   EXPECT_NE(local.error().message.find("b of 4 cannot be split into 3 equal shares"), std::string::npos)
@@ -51,7 +51,7 @@ TEST(LocalNorms, ABatchThatDoesNotGoInSharesIsRefused) {
   EXPECT_EQ(local.error().hint, "b = 3, or batch_norm = global");
 }
 
-TEST(LocalNorms, RunningStatisticsAndOtherIndicesStayAsTheyAre) {
+TEST(LocalNorms, DoesNotChangeInference) {
   const plan::Graph asked = ops::read_plan(
       "plan norm\n"
       "%0 = input {name=x, type=f32[b=4,o=2]}\n"
@@ -63,8 +63,8 @@ TEST(LocalNorms, RunningStatisticsAndOtherIndicesStayAsTheyAre) {
   EXPECT_EQ(plan::print(with_local_norms(asked, 2).value()), plan::print(asked));
 }
 
-// No statistics are moved on the way: only those that are kept, and they wait for nobody.
-TEST(LocalNorms, DataParallelAsksNobody) {
+// Only the running statistics are communicated, and they wait for no rank.
+TEST(LocalNorms, DataParallelNeedsNoCommunicationForStatistics) {
   const auto local = with_local_norms(ops::read_plan(kNorm), 2);
   ASSERT_TRUE(local.ok());
   const auto training = make_training_plan(local->clone(), {.optimizer = Optimizer::sgd});
@@ -76,7 +76,7 @@ TEST(LocalNorms, DataParallelAsksNobody) {
   EXPECT_EQ(distribute::count(*plan, "batch-norm"), 1);
   EXPECT_EQ(distribute::count(*plan, "all-gather"), 0);
   EXPECT_EQ(distribute::count(*plan, "all-reduce", plan::Phase::forward),
-            2 + 1);                                          // what is kept, and the loss
+            2 + 1);                                          // the running statistics, and the loss
   EXPECT_EQ(distribute::count(*plan, "all-reduce") - 3, 1);  // gain's gradient
   const auto proof = distribute::prove(training->graph, *plan, {.draws = 1});
   ASSERT_TRUE(proof.ok()) << proof.error().message;

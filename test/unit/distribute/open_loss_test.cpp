@@ -1,4 +1,5 @@
-// Losses and softmax over an index that is cut: opened, they are what they were, on one device and on a mesh.
+// Losses and softmax over a sliced index: decomposed, they compute the same, on one device and on a
+// mesh.
 #include "distribute_case.h"
 
 #include <cmath>
@@ -47,8 +48,8 @@ void expect_same_open(const ops::Case& c, std::uint64_t seed) {
   }
 }
 
-// Labels run from -1 to one beyond the classes: rows without one are ignored.
-TEST(OpenRows, AreWhatTheOperatorsAre) {
+// Labels run from -1 to one past the classes: rows with labels out of range are ignored.
+TEST(DecomposedRows, MatchTheOperators) {
   const std::vector<ops::Case> cases = ops::read_cases(R"(
 cross-entropy | f32[b=3,s=4,v=5] | i32[b=3,s=4] < 6 | {over=v}
 cross-entropy | f32[v=5,b=3] | i64[b=3] < 6 | {over=v}
@@ -78,8 +79,8 @@ softmax | f16[t=5] | {over=[t]}
     }
 }
 
-// A plan that computes in f64 compares labels in f64: nothing in it is of fewer bits.
-TEST(OpenRows, StayInTheTypeOfTheirRows) {
+// A plan that computes in f64 compares labels in f64: no value has fewer bits.
+TEST(DecomposedRows, KeepTheTypeOfTheirRows) {
   const plan::Graph one = ops::read_plan(
       "plan rows\n"
       "%0 = input {name=x, type=f64[b=4,v=6]}\n"
@@ -96,7 +97,7 @@ TEST(OpenRows, StayInTheTypeOfTheirRows) {
   }
 }
 
-TEST(OpenRows, KeepTheRangeOfFloats) {
+TEST(DecomposedRows, DoNotOverflow) {
   const plan::Graph graph = ops::read_plan(
       "plan rows\n"
       "%0 = input {name=x, type=f32[b=4,v=3]}\n"
@@ -110,13 +111,13 @@ TEST(OpenRows, KeepTheRangeOfFloats) {
   inputs["label"] = {{4}, {0, 1, 1, -1}};
   const auto expected = ops::outputs_of<float>(graph, inputs, {}),
              found = ops::outputs_of<float>(opened(graph), inputs, {});
-  EXPECT_EQ(found[0].data, expected[0].data);  // a row of nothing is zeros
+  EXPECT_EQ(found[0].data, expected[0].data);  // a row without any visible element is zero
   EXPECT_EQ(found[0].data[9], 0);
   for (std::size_t b = 0; b < 4; ++b) EXPECT_FLOAT_EQ(found[1].data[b], expected[1].data[b]);
   EXPECT_EQ(found[1].data[3], 0);  // ignored, whatever its logits are
 }
 
-// Steps of plain descent, which divide by nothing that rounding could make small.
+// Plain gradient descent, which divides by nothing that rounding could make small.
 const train::TrainingPlan& gpt() {
   static const train::TrainingPlan plan = training_plan(
       "char_gpt", {{"b", 2, {}}, {"s", 4, {}}, {"d", 4, {}}, {"h", 2, {}}, {"layers", 1, {}}, {"v", 6, {}}},
@@ -124,7 +125,8 @@ const train::TrainingPlan& gpt() {
   return plan;
 }
 
-// The largest distance of any output, the loss and all next parameters, from what one device computes.
+// The largest difference of any output, the loss and all updated parameters, from those of one
+// device.
 double distance(const plan::Graph& one_device, const DistributedPlan& plan) {
   const ops::Numbers<double> numbers;
   Random random(1);
@@ -141,7 +143,7 @@ double distance(const plan::Graph& one_device, const DistributedPlan& plan) {
     for (std::size_t i = 0; i < expected[o].data.size(); ++i) {
       const double apart =
           std::abs(expected[o].data[i] - joined->data[i]) / (1 + std::abs(expected[o].data[i]));
-      if (!(apart <= largest)) largest = apart;  // a NaN stays
+      if (!(apart <= largest)) largest = apart;  // NaN stays NaN
     }
   }
   return largest;
@@ -159,20 +161,21 @@ bool moves_logits(const DistributedPlan& plan) {
   return false;
 }
 
-TEST(OpenLoss, TensorParallelKeepsTheWordsCut) {
+TEST(DecomposedLoss, TensorParallelKeepsTheVocabularySliced) {
   const DistributedPlan plan = distributed(gpt(), "gpu=2: slice h, f, v");
   EXPECT_EQ(plan.opened.size(), 2u);
   EXPECT_EQ(count(plan, "cross-entropy") + count(plan, "cross-entropy-gradient"), 0);
   EXPECT_FALSE(moves_logits(plan));
   EXPECT_EQ(count(plan, "all-gather"), 0);
-  // The rows' peaks, totals and picked logits, besides a sum a sublayer and the embedding's.
+  // The maximum, sum and picked logit of each row, besides one all-reduce per sublayer and one for
+  // the embedding.
   EXPECT_EQ(count(plan, "all-reduce", plan::Phase::forward), 2 + 1 + 3);
-  // Peaks and totals are kept for the gradient.
+  // Maxima and sums are kept for the gradient.
   EXPECT_EQ(count(plan, "reduce", plan::Phase::backward),
             count(distributed(gpt(), "gpu=2: slice h, f"), "reduce", plan::Phase::backward));
 }
 
-TEST(OpenLoss, TheSameLossAndTheSameStep) {
+TEST(DecomposedLoss, TheSameLossAndTheSameStep) {
   for (const std::string_view text :
        {"gpu=2: slice h, f, v", "gpu=2: slice h, f, v, s", "gpu=3: slice v", "gpu=4: slice v, b",
         "gpu=6: slice v", "node=2: slice b; gpu=2: slice h, f, v", "node=2: slice v; gpu=2: slice v",
@@ -187,7 +190,7 @@ TEST(OpenLoss, TheSameLossAndTheSameStep) {
   }
 }
 
-TEST(OpenLoss, StaysWholeWhereNothingCutsItsIndex) {
+TEST(DecomposedLoss, IsNotDecomposedIfItsIndexIsNotSliced) {
   for (const std::string_view text : {"gpu=2: slice h, f", "gpu=2: slice b", "gpu=2: slice s, v",
                                       "gpu=2: slice b, v", "gpu=1: slice v", "gpu=7: slice v"}) {
     const DistributedPlan plan = distributed(gpt(), text);
@@ -196,7 +199,7 @@ TEST(OpenLoss, StaysWholeWhereNothingCutsItsIndex) {
   }
 }
 
-TEST(OpenLoss, IsReplayedAtOtherSizes) {
+TEST(DecomposedLoss, IsReplayedAtOtherSizes) {
   const train::TrainingPlan large = training_plan("char_gpt");
   const DistributedPlan plan = distributed(large, "node=2: slice b; gpu=8: slice h, f, v");
   ASSERT_EQ(plan.opened.size(), 2u);
@@ -210,9 +213,9 @@ TEST(OpenLoss, IsReplayedAtOtherSizes) {
   EXPECT_TRUE(proof->holds()) << proof->wrong->what;
 }
 
-// Attention with the keys cut: each rank has the scores of its keys, and what they make of the values is
-// summed.
-TEST(OpenLoss, SoftmaxOverCutKeys) {
+// Attention with sliced keys: each rank has the scores of its keys, and their products with the
+// values are reduced.
+TEST(DecomposedLoss, DecomposesSoftmaxOverSlicedKeys) {
   const plan::Graph graph = ops::read_plan(
       "plan attention\n"
       "%0 = input {name=q, type=f32[b=2,s=3,e=4]}\n"
@@ -233,8 +236,9 @@ TEST(OpenLoss, SoftmaxOverCutKeys) {
   }
 }
 
-// A router's shares go to top-k, which needs all experts: to open the softmax would save nothing.
-TEST(OpenLoss, SoftmaxStaysWholeForAReaderThatNeedsAll) {
+// A router's probabilities feed top-k, which needs all experts: decomposing the softmax would save
+// nothing.
+TEST(DecomposedLoss, KeepsSoftmaxForAReaderThatNeedsTheWholeIndex) {
   const plan::Graph graph = ops::read_plan(
       "plan router\n"
       "%0 = input {name=z, type=f32[b=8,d=4]}\n"

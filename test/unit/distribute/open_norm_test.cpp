@@ -1,4 +1,5 @@
-// Batch norms whose batch or image is cut: each rank sums what it holds, and only numbers a channel are combined.
+// Batch norms with a sliced batch or image: each rank sums its own elements, and only per-channel
+// numbers are reduced.
 #include "distribute_case.h"
 
 #include <cmath>
@@ -37,7 +38,7 @@ void expect_all_results_same(const ops::Case& c, std::uint64_t seed) {
   const auto inputs = ops::random_inputs<T>(c, graph, numbers, random);
   const auto expected = ops::outputs_of<T>(graph, inputs, numbers),
              found = ops::outputs_of<T>(open, inputs, numbers);
-  ASSERT_EQ(expected.size(), 4u);  // y, both next statistics, and what the gradient scales by
+  ASSERT_EQ(expected.size(), 4u);  // y, both updated statistics, and the scale for the gradient
   ASSERT_EQ(found.size(), 4u);
   for (std::size_t o = 0; o < expected.size(); ++o) {
     ASSERT_EQ(found[o].sizes, expected[o].sizes) << ops::text_of(c);
@@ -46,7 +47,7 @@ void expect_all_results_same(const ops::Case& c, std::uint64_t seed) {
   }
 }
 
-TEST(OpenNorm, IsWhatTheOperatorIs) {
+TEST(DecomposedNorm, MatchesTheOperator) {
   const std::vector<ops::Case> cases = ops::read_cases(R"(
 batch-norm:4 | f32[b=3,c=2,h=2,w=3] | f32[c=2] | f32[c=2] > 0 | {over=[b,h,w]}
 batch-norm:4 | f32[c=2,h=4,b=3] | f32[c=2] | f32[c=2] > 0 | {over=[b,h], momentum=0.3}
@@ -65,8 +66,8 @@ batch-norm:4 | f32[b=3,c=2,g=2] | f32[g=2,c=2] | f32[c=2,g=2] > 0 | {over=[b], m
     }
 }
 
-// A mean of squares less the square of the mean would give a variance of 0, or below, in f32.
-TEST(OpenNorm, KeepsTheVarianceOfABatchFarFromZero) {
+// The mean of squares minus the square of the mean would give a variance of 0 or less in f32.
+TEST(DecomposedNorm, KeepsTheVarianceOfABatchFarFromZero) {
   const plan::Graph graph = ops::read_plan(
       "plan norm\n"
       "%0 = input {name=x, type=f32[b=4,c=1]}\n"
@@ -102,7 +103,7 @@ const train::TrainingPlan& net() {
   return plan;
 }
 
-// The bytes of the largest value that goes over a wire.
+// The bytes of the largest communicated value.
 std::int64_t largest_moved(const DistributedPlan& plan) {
   std::int64_t largest = 0;
   for (std::size_t n = 0; n < plan.graph.node_count(); ++n) {
@@ -113,19 +114,19 @@ std::int64_t largest_moved(const DistributedPlan& plan) {
   return largest;
 }
 
-TEST(OpenNorm, DataParallelMovesGradientsAndStatistics) {
+TEST(DecomposedNorm, DataParallelCommunicatesGradientsAndStatistics) {
   const DistributedPlan plan = distributed(net(), "gpu=2: slice b");
   EXPECT_EQ(plan.opened.size(), 1u);
   EXPECT_EQ(count(plan, "batch-norm"), 0);
   EXPECT_EQ(count(plan, "all-gather") + count(plan, "all-to-all") + count(plan, "reduce-scatter"), 0);
-  EXPECT_EQ(count(plan, "all-reduce", plan::Phase::forward), 2 + 2);  // mean, variance; the loss and its rows
-  // k1, gain, bias and w, and two means of the norm's gradient.
+  EXPECT_EQ(count(plan, "all-reduce", plan::Phase::forward), 2 + 2);  // mean, variance; loss, row count
+  // k1, gain, bias and w, and two means for the norm's gradient.
   EXPECT_EQ(count(plan, "all-reduce") - count(plan, "all-reduce", plan::Phase::forward), 4 + 2);
   EXPECT_EQ(largest_moved(plan), 4 * 2 * 3 * 3 * 4);  // k1: no activation
   EXPECT_EQ(layout(plan, "mean"), "replicated");
 }
 
-TEST(OpenNorm, TheSameLossStepAndRunningStatistics) {
+TEST(DecomposedNorm, TheSameLossStepAndRunningStatistics) {
   for (const std::string_view text :
        {"gpu=2: slice b", "gpu=4: slice b", "gpu=6: slice b", "gpu=2: slice y", "gpu=3: slice y",
         "gpu=2: slice b, m", "node=2: slice b; gpu=3: slice b", "node=2: slice b; gpu=2: slice y",
@@ -140,7 +141,7 @@ TEST(OpenNorm, TheSameLossStepAndRunningStatistics) {
   }
 }
 
-TEST(OpenNorm, StaysWholeWhereNothingCutsTheBatch) {
+TEST(DecomposedNorm, IsNotDecomposedIfTheBatchIsNotSliced) {
   for (const std::string_view text :
        {"gpu=2: slice m", "gpu=2: slice m, b", "gpu=7: slice b", "gpu=1: slice b"}) {
     const DistributedPlan plan = distributed(net(), text);
@@ -149,15 +150,16 @@ TEST(OpenNorm, StaysWholeWhereNothingCutsTheBatch) {
   }
 }
 
-// An axis that lists nothing, and the batch for one tensor alone.
-TEST(OpenNorm, IsOpenedWhereAnExceptionCutsIt) {
+// An axis without a list; one tensor's batch is sliced by an exception.
+TEST(DecomposedNorm, IsDecomposedWhereAnExceptionSlicesIt) {
   const DistributedPlan plan = distributed(net(), "gpu=2; slice b of norm on gpu");
   EXPECT_EQ(plan.opened.size(), 1u);
   EXPECT_EQ(difference<Field>(net().graph, plan), "");
 }
 
-// Sums of a few bits are made in f32, which no value of the model is: that is no other rounding than asked for.
-TEST(OpenNorm, HalfPrecisionIsSummedInMore) {
+// Sums in 16 bits accumulate in f32, a type that no value of the model has; that is no extra
+// rounding.
+TEST(DecomposedNorm, HalfPrecisionAccumulatesInF32) {
   for (const plan::DType precision : {plan::DType::bf16, plan::DType::f16}) {
     const train::TrainingPlan half = training_plan(kNet, {}, train::Optimizer::sgd, precision);
     const DistributedPlan plan = distributed(half, "gpu=2: slice b");
@@ -167,13 +169,13 @@ TEST(OpenNorm, HalfPrecisionIsSummedInMore) {
   }
 }
 
-// Statistics of one rank's images alone: the plan as it would be without the two all-reduces.
-TEST(OpenNorm, StatisticsOfOneRankAreRefuted) {
+// Statistics of only one rank's images: as if the two all-reduces were missing.
+TEST(DecomposedNorm, StatisticsOfOneRankAreRefuted) {
   DistributedPlan plan = distributed(net(), "gpu=2: slice b");
   std::string text = plan::print(plan.graph);
   const std::size_t at = text.find("all-reduce");
   ASSERT_NE(at, std::string::npos);
-  text.replace(at, 10, "permute-ranks");  // each has the other's addends
+  text.replace(at, 10, "permute-ranks");  // each rank has the other's partial sums
   const std::size_t axis = text.find("{axis=gpu}", at);
   text.replace(axis, 10, "{axis=gpu, by=1}");
   plan.graph = ops::read_plan(text);
@@ -181,7 +183,7 @@ TEST(OpenNorm, StatisticsOfOneRankAreRefuted) {
   EXPECT_TRUE(!proof.ok() || !proof->holds());
 }
 
-TEST(OpenNorm, IsReplayedAtOtherSizes) {
+TEST(DecomposedNorm, IsReplayedAtOtherSizes) {
   const train::TrainingPlan large = training_plan(
       kNet, {{"b", 64, {}}, {"y", 32, {}}, {"x", 24, {}}, {"m", 16, {}}}, train::Optimizer::sgd);
   const DistributedPlan plan = distributed(large, "node=4: slice b; gpu=8: slice b");

@@ -1,5 +1,5 @@
-// Plans that rules rewrote, at other sizes: nodes in another order, sizes that stand in nodes of their own, and
-// numbers that are one because two sizes are equal.
+// Plans rewritten by rules, at other sizes: nodes in another order, sizes as attributes of other
+// nodes, and numbers that merged because two sizes are equal.
 #include "weft/parallel/distribute/other_sizes.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ DistributedPlan on_one_rank(std::string_view text, const plan::Graph& model) {
   return plan;
 }
 
-// "" where the plan is proven at the other model's sizes; else why it is not.
+// "" if the plan is proven at the other model's sizes; else the reason.
 std::string at_sizes_of(const plan::Graph& small, const DistributedPlan& plan, const plan::Graph& model) {
   const auto replayed = replay(plan, model, small, plan.mesh);
   if (!replayed.ok()) return replayed.error().message;
@@ -42,7 +42,7 @@ std::string at_sizes_of(const plan::Graph& small, const DistributedPlan& plan, c
   return proof->holds() ? "" : proof->wrong->what;
 }
 
-// Two means, over s and over d, and both gradients' counts.
+// Two means, over s and over d, with their counts.
 std::string two_means(int s, int d) {
   const std::string type = "f32[s=" + std::to_string(s) + ",d=" + std::to_string(d) + "]";
   return "plan p\n%0 = input {name=x, type=" + type + "}\n%1 = constant {value=" + std::to_string(s) +
@@ -60,15 +60,16 @@ constexpr std::string_view kOneNumber = R"(plan p
 return y=%4
 )";
 
-// What is right as 4096 = 4096 is not wrong because 5 is not 3: it is not proven at these sizes, and is at others.
-TEST(OtherSizes, ANumberThatStandsForTwoIsProvenWhereTheyAreEqual) {
+// A plan that is right because 4096 = 4096 is not wrong because 5 differs from 3: it is not proven
+// at these sizes, but is at others.
+TEST(OtherSizes, ANumberMergedFromTwoIsProvenWhereTheyAreEqual) {
   const plan::Graph model = plan_of(two_means(4096, 4096));
   const DistributedPlan plan = on_one_rank(kOneNumber, model);
   EXPECT_NE(at_sizes_of(plan_of(two_means(5, 3)), plan, model).find("stands for several"), std::string::npos);
   EXPECT_EQ(at_sizes_of(plan_of(two_means(5, 5)), plan, model), "");
 }
 
-TEST(OtherSizes, AWrongNumberIsStillRefused) {
+TEST(OtherSizes, RejectsAWrongNumber) {
   const plan::Graph model = plan_of(two_means(4096, 2048)), small = plan_of(two_means(5, 3));
   const DistributedPlan plan = on_one_rank(R"(plan p
 %0 = input {name=x, type=f32[s=4096,d=2048]}
@@ -84,7 +85,7 @@ return y=%4
   EXPECT_EQ(why.find("stands for several"), std::string::npos) << why;
 }
 
-// Scores divided by the root of e, as products and softmax.
+// Scores divided by the root of e, as products and a softmax.
 plan::Graph attending_by_products(int s, int e, std::string_view root) {
   const auto type = [&](std::string_view place) {
     return "f32[" + std::string(place) + "=" + std::to_string(s) + ",e=" + std::to_string(e) + "]";
@@ -98,8 +99,9 @@ plan::Graph attending_by_products(int s, int e, std::string_view root) {
                  "\n%7 = contract %6, %2 {to=[s,e]} : " + type("s") + "\nreturn y=%7\n");
 }
 
-// Rules have made one operator of it, which states the number that was a constant: at other sizes it is that constant's.
-TEST(OtherSizes, ANumberThatANodeStatesIsTheConstantsThatItWas) {
+// Rules made one attention operator of it whose divisor was a constant: at other sizes the divisor
+// follows that constant.
+TEST(OtherSizes, AttributesFollowTheConstantsTheyReplaced) {
   const plan::Graph model = attending_by_products(64, 16, "4"), small = attending_by_products(5, 4, "2");
   const auto attending = [&](std::string_view divisor) {
     return on_one_rank(
@@ -114,8 +116,9 @@ TEST(OtherSizes, ANumberThatANodeStatesIsTheConstantsThatItWas) {
     EXPECT_NE(at_sizes_of(small, attending(wrong), model), "") << wrong;
 }
 
-// What nobody stated is no constant's: a mean over one example divides by 1 too, and by 3 at other sizes.
-TEST(OtherSizes, ANumberThatNobodyStatedStaysAsItIs) {
+// A default divisor follows no constant: a mean over one example also divides by 1, and by 3 at
+// other sizes.
+TEST(OtherSizes, DefaultAttributesStayUnchanged) {
   const auto model_at = [](int b) {
     const std::string size = std::to_string(b);
     return plan_of("plan p\n%0 = input {name=x, type=f32[b=" + size + ",d=4]}\n%1 = constant {value=" + size +
@@ -129,8 +132,8 @@ TEST(OtherSizes, ANumberThatNobodyStatedStaysAsItIs) {
   EXPECT_FALSE(sizes.change_number(own.view(plan::NodeId(2))));
 }
 
-// A node that rules moved is the model's own all the same: its slice is cut where the model's is.
-TEST(OtherSizes, WhatStandsElsewhereIsFound) {
+// A node that rules moved still belongs to the model, and its slice changes with the model's.
+TEST(OtherSizes, FindsMovedNodes) {
   const auto model_at = [](int s, int last) {
     return plan_of(
         "plan p\n%0 = input {name=x, type=f32[b=4,s=" + std::to_string(s) +
@@ -153,8 +156,8 @@ return y=%5
   EXPECT_EQ(at_sizes_of(small, plan, model), "");
 }
 
-// A rule's own slice, without the label of the model's, and a broadcast of its own.
-TEST(OtherSizes, SizesOfARulesOwnNodesFollowTheModel) {
+// A slice that a rule added, without the label of the model's, and an added broadcast.
+TEST(OtherSizes, SizesOfAddedNodesFollowTheModel) {
   const auto model_at = [](int s, int b) {
     const std::string last = std::to_string(s - 1), size = std::to_string(b);
     return plan_of(
@@ -177,7 +180,7 @@ return y=%6
   EXPECT_EQ(at_sizes_of(small, plan, model), "");
 }
 
-TEST(OtherSizes, ASizeThatBecomesSeveralIsNotGuessed) {
+TEST(OtherSizes, DoesNotGuessASizeThatBecomesSeveral) {
   const plan::Graph large = plan_of(R"(plan p
 %0 = input {name=x, type=f32[o=64]}
 %1 = input {name=y, type=f32[o=64]}
@@ -194,8 +197,9 @@ return x=%0, y=%1
   EXPECT_EQ(OtherSizes(large, large).of("o", 64).value(), 64);
 }
 
-// A rotary index of an even size and a router's of one more than is picked, alike in the model.
-TEST(OtherSizes, SizesThatAreAlikeShrinkAlike) {
+// A rotary index needs an even size, and a router one more than it picks; they are equal in the
+// model.
+TEST(OtherSizes, EqualSizesShrinkEqually) {
   const plan::Graph model = plan_of(R"(plan p
 %0 = input {name=x, type=f32[b=64,s=4096,m=64]}
 %1 = rotary %0 {along=s, pairs=m}

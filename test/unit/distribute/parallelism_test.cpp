@@ -1,4 +1,4 @@
-// Distributions in the usual terms: what an engineer would call them.
+// Distributions described in the usual terms of the field.
 #include "weft/parallel/distribute/parallelism.h"
 
 #include <string>
@@ -39,7 +39,7 @@ TEST(Parallelism, NamesWhatIsSharded) {
             "DP 32 (ZeRO-3 over 8, ZeRO-1 over 4)");
 }
 
-TEST(Parallelism, CountsMicroBatchesOfAReplica) {
+TEST(Parallelism, CountsMicroBatchesPerReplica) {
   EXPECT_EQ(
       said("stage=8: stage, chunks=2; data=16: slice b, shard optimizer; gpu=8: slice h, f, v, s; micro=48; "
            "schedule zb_v",
@@ -50,7 +50,7 @@ TEST(Parallelism, CountsMicroBatchesOfAReplica) {
   EXPECT_EQ(said("rank=1; micro=4", 16), "micro-batch 4 x 4");
 }
 
-TEST(Parallelism, SaysWhatElseThereIs) {
+TEST(Parallelism, DescribesOtherTechniques) {
   EXPECT_EQ(said("node=4: slice b; recompute layers"), "DP 4 · full recomputation");
   EXPECT_EQ(said("node=4: slice b; recompute selective"), "DP 4 · selective recomputation");
   EXPECT_EQ(said("node=4: slice b; replicate w on node"), "DP 4 · w replicated");
@@ -65,7 +65,7 @@ TEST(Parallelism, NamesBothUsesOfAnAxis) {
             "TP 8 (layers with h, f) · DP 2 · DP 16 (other layers)");
 }
 
-// What has no usual term is not taken for one.
+// Slices without a usual term keep their index names.
 TEST(Parallelism, NamesOtherSlicesByTheirIndex) {
   EXPECT_EQ(said("gpu=4: slice y"), "4-way slices of y");
   EXPECT_EQ(said("gpu=4: slice s"), "4-way slices of s");

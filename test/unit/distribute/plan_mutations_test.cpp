@@ -1,7 +1,7 @@
-// Plans of every shipped model, changed at random: the proof refuses each, or it does no harm.
+// Plans of every shipped model, changed at random: the proof rejects each change, or it is harmless.
 //
-// The suite makes a few of each family; WEFT_PLAN_MUTATIONS=1000 makes about as many in all and tells what it
-// took for harmless.
+// The suite tries a few of each family. WEFT_PLAN_MUTATIONS=1000 tries about that many in all and
+// prints those that it considered harmless.
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -23,12 +23,12 @@ namespace weft::distribute {
 namespace {
 
 struct MutatedModel {
-  std::string_view name, sizes;  // "b=3 s=4": the others stay as they are
+  std::string_view name, sizes;  // "b=3 s=4": other sizes stay unchanged
   std::vector<std::string_view> distributions;
-  int mutations = 4;         // of a distribution
+  int mutations = 4;         // per distribution
   bool learns = true;        // bert_large has no loss
-  std::int64_t rows = 0;     // of images: what has no name is made smaller; 0: nothing is
-  std::string_view at = "";  // other sizes, at which it is proven as well; twice: "b=5 s=3; b=4 s=6"
+  std::int64_t rows = 0;     // rows of images; unnamed sizes shrink to fit; 0: none shrink
+  std::string_view at = "";  // other sizes to prove at as well; two sets: "b=5 s=3; b=4 s=6"
 };
 
 constexpr std::string_view kGpt = "b=3 s=4 d=6 h=3 layers=1 v=5 p=4";
@@ -39,7 +39,7 @@ const std::vector<std::string_view> kOfMlp = {
     "rank=2: slice b", "rank=3: slice f", "node=2: slice b; gpu=2: slice f",
     "rank=2: slice b, shard parameters", "rank=2: slice b, shard optimizer"};
 
-constexpr int kMutations = 396;  // of all these together
+constexpr int kMutations = 396;  // total
 
 std::vector<MutatedModel> mutated_models() {
   return {
@@ -112,7 +112,7 @@ plan::Graph small_plan(const MutatedModel& model, std::string_view sizes) {
       train::make_training_plan(std::move(graph), {.optimizer = train::Optimizer::adam}).value().graph);
 }
 
-// The plan as `weft plan prove` would read it; nothing where it is refused before a proof.
+// The plan as `weft plan prove` would parse it; nothing if it is rejected before the proof.
 std::optional<DistributedPlan> read_back(const std::string& text, const plan::Graph& one_device,
                                          const plan::Mesh& mesh) {
   auto graph = plan::read(text, ops::all());
@@ -141,7 +141,7 @@ class PlanMutations : public ::testing::TestWithParam<MutatedModel> {
     }
   }
 
-  // "" where the plan is proven, as it is or at all other sizes.
+  // "" if the plan is proven, at its own sizes or at all other sizes.
   std::string refusal(const DistributedPlan& plan) const {
     if (others_.empty()) return why(prove(one_device_, plan));
     if (const auto broken = find_broken_promise(one_device_, plan)) return broken->what;
@@ -162,7 +162,7 @@ class PlanMutations : public ::testing::TestWithParam<MutatedModel> {
   std::vector<plan::Graph> others_;
 };
 
-TEST_P(PlanMutations, AreRefusedOrDoNoHarm) {
+TEST_P(PlanMutations, AreRejectedOrHarmless) {
   const MutatedModel& model = GetParam();
   const char* all = std::getenv("WEFT_PLAN_MUTATIONS");
   const int times = all == nullptr ? 1 : (std::atoi(all) + kMutations - 1) / kMutations;
@@ -193,7 +193,7 @@ TEST_P(PlanMutations, AreRefusedOrDoNoHarm) {
   }
   RecordProperty("refused", refused);
   RecordProperty("harmless", harmless);
-  // Many more are refused for their types or layouts before anything runs.
+  // Many more are rejected for their types or layouts before the proof.
   if (model.mutations >= 8) EXPECT_GT(refused, 3);
 }
 

@@ -39,7 +39,7 @@ TEST(PlanProof, HoldsForEveryFamilyAtSmallSizes) {
   }
 }
 
-TEST(PlanProof, UnevenSlicesHoldToo) {
+TEST(PlanProof, HoldsForUnevenSlices) {
   const train::TrainingPlan plan = training_plan("digits_mlp", sizes(5, 7));
   const auto proof = prove(plan.graph, distributed(plan, "node=2: slice b; gpu=3: slice f"));
   ASSERT_TRUE(proof.ok()) << proof.error().message;
@@ -48,8 +48,8 @@ TEST(PlanProof, UnevenSlicesHoldToo) {
 
 plan::Graph read(std::string_view text) { return plan::read(text, ops::all()).value(); }
 
-// The plan says one thing and computes another: the node is named.
-TEST(PlanProof, AWrongPlanIsRefusedWithItsNodeAndRank) {
+// The plan states one thing and computes another: the error names the node.
+TEST(PlanProof, RejectsAWrongPlanWithItsNodeAndRank) {
   const plan::Graph one = read(R"(plan p
 %0 = input {name=x, type=f32[b=4]}
 %1 = relu %0
@@ -93,8 +93,8 @@ std::string refusal(const plan::Graph& one_device, const DistributedPlan& plan) 
   return proof->holds() ? "" : proof->wrong->what;
 }
 
-// Over the field a peak is nothing, so that what is not put back goes unseen there.
-TEST(PlanProof, APeakIsAPeakInFloats) {
+// Over the field the maximum is taken as zero, so a missing correction would go unnoticed there.
+TEST(PlanProof, ChecksMaximaInFloatingPoint) {
   constexpr std::string_view kSum = R"(plan p
 %0 = input {name=x, type=f32[b=3,v=5]}
 %1 = exp %0
@@ -121,15 +121,15 @@ return y=%3
   EXPECT_NE(refusal(one, shifted("return y=%7\n")).find("in f64"), std::string::npos);
 }
 
-// Labels that are in no class: their rows count for nothing, wherever the classes lie.
-TEST(PlanProof, WholeNumbersGoOverTheirRangeAndBeyond) {
+// Labels out of range: their rows are zero, whatever the classes are.
+TEST(PlanProof, DrawsIntegersInAndOutOfRange) {
   const plan::Graph one = read(R"(plan p
 %0 = input {name=label, type=i32[b=12]}
 %1 = parameter {name=w, type=f32[v=5,d=3]}
 %2 = gather %0, %1 {along=v}
 return y=%2
 )");
-  // The last row stands in for those beyond.
+  // The last row stands in for those out of range.
   const DistributedPlan clamped = written(R"(plan p
 %0 = input {name=label, type=i32[b=12], layout="sliced(b) on gpu"}
 %1 = parameter {name=w, type=f32[v=5,d=3]}
@@ -142,9 +142,9 @@ return y=%4
   EXPECT_NE(refusal(one, clamped), "");
 }
 
-// One number decides for a whole tensor: a draw shows one side of it, and what is wrong on the other must not pass,
-// whatever is drawn.
-TEST(PlanProof, BothSidesOfAChoiceAreSeen) {
+// One number decides for a whole tensor. A random draw shows only one of its sides; an error in the
+// other must be found for any draw.
+TEST(PlanProof, TestsBothSidesOfAChoice) {
   const plan::Graph one = read(R"(plan p
 %0 = input {name=x, type=f32[b=4]}
 %1 = reduce %0 {kind=sum, to=[]}
@@ -187,8 +187,8 @@ return low=%12, high=%13, either=%14
   };
   for (std::uint64_t seed = 1; seed <= 16; ++seed) {
     EXPECT_FALSE(is_refused("neg", "neg", seed)) << seed;
-    for (const auto& [right, wrong] : {std::pair("value=3", "value=5"),  // a smaller one's bound
-                                       {"value=2", "value=5"},           // a larger one's
+    for (const auto& [right, wrong] : {std::pair("value=3", "value=5"),  // bound of a minimum
+                                       {"value=2", "value=5"},           // bound of a maximum
                                        {"minimum", "maximum"},
                                        {"maximum", "minimum"},
                                        {"less %2, %3", "less %3, %2"},
@@ -198,8 +198,8 @@ return low=%12, high=%13, either=%14
   }
 }
 
-// The larger of two is a choice as the smaller is, where a plan has no other.
-TEST(PlanProof, TheBoundOfALargerOneIsNotAnother) {
+// A maximum is a choice like a minimum, also as the only one in a plan.
+TEST(PlanProof, TestsTheBoundOfAMaximum) {
   constexpr std::string_view kBounded = R"(plan p
 %0 = input {{name=x, type=f32[b=4]{}}}
 %1 = constant {{value={}, dtype=f32}}
@@ -219,8 +219,8 @@ return y=%4
     }
 }
 
-// Where two numbers are equal a comparison that includes that is another one.
-TEST(PlanProof, TiesAreDrawn) {
+// Comparisons with and without equality differ only at ties.
+TEST(PlanProof, DrawsTies) {
   constexpr std::string_view kCompared = R"(plan p
 %0 = input {{name=x, type=f32[b=4,d=3]{0}}}
 %1 = parameter {{name=w, type=f32[d=3,f=5]}}
@@ -254,8 +254,8 @@ return relu=%7, other=%11
   }
 }
 
-// A counter is drawn where something happens, and what is never drawn is not proven.
-TEST(PlanProof, CountersAreDrawnAroundTheirMultiples) {
+// Counters are drawn near the values that matter; a value that is never drawn is not proven.
+TEST(PlanProof, DrawsCountersNearMultiples) {
   constexpr std::string_view kCounted = R"(plan p
 %0 = input {{name=x, type=f32[b=4]{0}}}
 %1 = state {{name=count, type=i64[]}}
@@ -281,13 +281,13 @@ return y=%9, "next count"=%3
          {period - 1, period + 1, 2 * period, 3 * period, period % 2 == 0 ? period / 2 : 2 * period})
       EXPECT_FALSE(proof_of(period, changed).holds()) << period << " as " << changed;
   }
-  // Beyond the numbers that are drawn it never holds.
+  // Beyond the range of draws, the comparison never holds.
   const PlanProof never = proof_of(2'000'000'011, 2'000'000'011);
   EXPECT_TRUE(never.holds());
   EXPECT_EQ(never.unseen, "%7 (equal) was never seen to hold");
 }
 
-TEST(PlanProof, StreamsOfDropoutAreCompared) {
+TEST(PlanProof, ComparesDropoutStreams) {
   constexpr std::string_view kDropped = R"(plan p
 %0 = input {name=x, type=f32[b=4,d=6]}
 %1 = state {name=step, type=i32[]}
@@ -310,8 +310,8 @@ return y=%2
   EXPECT_NE(refusal(one, on_ranks("rate=0.002, stream=3")), "");
 }
 
-// What values do not show.
-TEST(PlanProof, APlanKeepsItsPromises) {
+// Properties other than values.
+TEST(PlanProof, ComparesPropertiesOtherThanValues) {
   const plan::Graph one = read(R"(plan p
 %0 = input {name=x, type=f32[b=4]}
 %1 = parameter {name=w, type=f32[b=4], init=normal, b=0.5}
@@ -363,8 +363,9 @@ TEST(ProofMeshes, HaveAxesOfTwoAndOfThree) {
   EXPECT_EQ(meshes("rank=2: slice b"), "rank=2; ");
 }
 
-// By 2 is by 0 on two ranks, by 6 on two and on three: the mesh grows with what a plan says of ranks.
-TEST(ProofMeshes, GrowWithThePlansNumbersOfRanks) {
+// A shift by 2 is by 0 on two ranks, and one by 6 is on two and on three: the mesh grows with the
+// ranks that a plan names.
+TEST(ProofMeshes, GrowWithTheRanksOfThePlan) {
   DistributedPlan plan;
   plan.mesh = {{{"gpu", 64}}};
   plan.graph = read(R"(plan p
@@ -378,7 +379,7 @@ return y=%2
   EXPECT_EQ(shortest_shift(-6, 4), 2);
 }
 
-TEST(Replay, RefusesAPlanOfAnotherStructure) {
+TEST(Replay, RejectsAPlanWithAnotherStructure) {
   const train::TrainingPlan plan = training_plan("digits_mlp", sizes(4, 4));
   const train::TrainingPlan other = training_plan("digits_mlp", sizes(4, 4), train::Optimizer::sgd);
   const DistributedPlan spread = distributed(plan, "gpu=2: slice b");

@@ -45,7 +45,7 @@ TEST(Shrink, KeepsTheStructureOfConvolutionalModels) {
   }
 }
 
-TEST(Shrink, ASourceTakesItsSizeFromWhatItMeets) {
+TEST(Shrink, SourcesTakeTheirSizesFromOtherOperands) {
   const auto small = shrink(shipped("alexnet"), {.rows = 64, .columns = 72});
   ASSERT_TRUE(small.ok()) << small.error().message;
   EXPECT_EQ(type_of(*small, "image"), "f32[b=5,c=3,h=64,w=72]");
@@ -53,13 +53,13 @@ TEST(Shrink, ASourceTakesItsSizeFromWhatItMeets) {
   EXPECT_EQ(type_of(*small, "fc1.weight"), "f32[d=8,o=10]");
 }
 
-TEST(Shrink, AnImageMustOutlastTheWindows) {
+TEST(Shrink, ImagesMustStayLargerThanTheWindows) {
   EXPECT_FALSE(shrink(shipped("alexnet"), {.rows = 8, .columns = 8}).ok());
 }
 
-// A depthwise convolution has as many groups as channels, whatever these become; what is split is as large as its
-// parts; positions are as many as what they are compared with.
-TEST(Shrink, WhatIsTiedShrinksTogether) {
+// A depthwise convolution has as many groups as channels; a split index equals the product of its
+// factors; a position index has the size of what it is multiplied with.
+TEST(Shrink, RelatedSizesShrinkTogether) {
   const auto whole = plan::read(R"(plan p
 %0 = input {name=x, type=f32[b=64,p=3211264]}
 %1 = split %0 {along=p, into=f32[c=64,h=224,w=224]}
@@ -82,7 +82,7 @@ return y=%8
   EXPECT_EQ(print(small->type(small->outputs()[0].value), small->symbols()), "f32[b=5,o=3]");
 }
 
-TEST(Shrink, AMeanCountsWhatItTakesTogether) {
+TEST(Shrink, TheCountOfAMeanFollowsItsSizes) {
   const auto whole = plan::read(R"(plan p
 %0 = input {name=x, type=f32[b=64,d=32]}
 %1 = reduce %0 {kind=mean, to=[], count=2048}
@@ -95,8 +95,8 @@ return y=%1
   EXPECT_EQ(small->view(plan::NodeId(1u)).integer(2), 15);
 }
 
-// A batch in shares, put together and split again: both times in as many.
-TEST(Shrink, WhatIsSplitAlikeStaysAlike) {
+// A batch in shards, merged and split again: both splits have equal sizes.
+TEST(Shrink, EqualSplitsStayEqual) {
   const auto whole = plan::read(R"(plan p
 %0 = input {name=x, type=f32[b=1024]}
 %1 = input {name=y, type=f32[d=512]}
@@ -123,7 +123,7 @@ return z=%9, y=%1
   }
 }
 
-// No operator walks the b of both: one is called a where they meet.
+// No operator uses both as b: one is renamed to a before they meet.
 TEST(Shrink, InputsHaveOneBatch) {
   const auto whole = plan::read(R"(plan p
 %0 = input {name=image, type=f32[b=1024,o=512]}

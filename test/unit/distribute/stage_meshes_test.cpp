@@ -1,4 +1,5 @@
-// Stages with meshes of their own: as they are written, as axes that all stages have, and back.
+// Stages with separate meshes: their notation, its translation to axes common to all stages, and
+// back.
 #include <string>
 #include <string_view>
 
@@ -10,7 +11,7 @@
 namespace weft::distribute {
 namespace {
 
-// As it is printed, and read again as the same; or why it cannot be.
+// The distribution as printed, checked to parse back to the same; or the error.
 std::string read(std::string_view text) {
   const auto made = read_distribution(text);
   if (!made.ok()) return made.error().message;
@@ -21,7 +22,7 @@ std::string read(std::string_view text) {
   return printed;
 }
 
-TEST(StageMeshes, AreCutWhereAnyOfThemIs) {
+TEST(StageMeshes, AreSplitIntoCommonAxes) {
   EXPECT_EQ(read("stage=2: stage; stage 0 on data=4: slice b; stage 1 on data=2: slice b; stage 1 on gpu=2: "
                  "slice h"),
             "stage=2: stage; data=2: slice b; gpu=2: slice b, in stage 1 slice h");
@@ -30,14 +31,14 @@ TEST(StageMeshes, AreCutWhereAnyOfThemIs) {
            "optimizer; micro=8; schedule interleaved"),
       "stage=4: stage, chunks=2; data=4: slice h, f, shard optimizer, in stage 0 slice b; micro=8; schedule "
       "interleaved");
-  // Neither stage has an axis that is the one in the middle.
+  // The middle axis is an axis of neither stage.
   EXPECT_EQ(read("stage=2: stage; stage 0 on a=2: slice b; stage 0 on c=6: slice h; stage 1 on a=4: slice b; "
                  "stage 1 "
                  "on c=3: slice h"),
             "stage=2: stage; a=2: slice b; c=2: slice h, in stage 1 slice b; c_2=3: slice h");
 }
 
-TEST(StageMeshes, OfNothingAndOfSeveralStages) {
+TEST(StageMeshes, SupportEmptyAndRepeatedStages) {
   EXPECT_EQ(
       read("stage=4: stage; data=2: slice b, in stages 1 to 2 nothing, in stage 3 slice s, ring attention"),
       "stage=4: stage; data=2: slice b, in stages 1 to 2 nothing, in stage 3 slice s, ring attention");
@@ -45,7 +46,7 @@ TEST(StageMeshes, OfNothingAndOfSeveralStages) {
             "stage=2: stage; data=2: in stage 0 slice in, stage; gpu=2: slice in");
 }
 
-TEST(StageMeshes, AreShownAsTheyAre) {
+TEST(StageMeshes, PrintEachStagesOwnMesh) {
   const auto made = read_distribution(
       "stage=2: stage; stage 0 on data=4: slice b; stage 1 on data=2: slice b; stage 1 on gpu=2: slice h, f; "
       "micro=2");
@@ -56,7 +57,7 @@ TEST(StageMeshes, AreShownAsTheyAre) {
   EXPECT_TRUE(has_stage_meshes(*made));
 }
 
-TEST(StageMeshes, ThatCannotBe) {
+TEST(StageMeshes, RejectInvalidMeshes) {
   EXPECT_EQ(read("stage=2: stage; stage 0 on data=4: slice b"),
             "stage 1 has no mesh, but other stages have their own");
   EXPECT_EQ(read("stage=2: stage; stage 0 on data=4: slice b; stage 1 on data=2: slice b"),

@@ -1,4 +1,4 @@
-// What the field's operations mean: shapes, joints and values of each.
+// The meaning of published rewrite operations: shape, split points and values of each.
 #include "weft/rules/equation/algebra.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ Operation operation(Verb verb, Details details = {}) {
 
 Shape shape(std::vector<std::int64_t> sizes) { return shape_of(std::move(sizes)); }
 
-// The first result on values that count up from 1 in every operand.
+// The first result, on operands whose values count up from 1.
 Tensor<double> value(const Operation& op, const std::vector<Shape>& operands) {
   Algebra algebra;
   const auto prepared = algebra.prepare(op, operands);
@@ -58,18 +58,18 @@ TEST(Algebra, InfersGroupsFromTheSizes) {
   EXPECT_EQ(bad.error().message, "groups do not divide the outputs: 2 groups, 3 outputs");
 }
 
-TEST(Algebra, PadsConvolutionsThatAreNotSquare) {
-  // 1 2 3 under the window 1 2 3, zeros at both ends.
+TEST(Algebra, PadsNonSquareConvolutions) {
+  // The window 1 2 3 over 1 2 3, with zeros at both ends.
   const Operation conv = operation(Verb::conv2d, {.kernel = {1, 3}});
   EXPECT_EQ(value(conv, {shape({1, 1, 1, 3}), shape({1, 1, 1, 3})}).data, (Numbers{8, 14, 8}));
-  // An even window has the odd place behind: 1*1+2*2, 1*2+2*3, 1*3.
+  // An even window pads more behind: 1*1+2*2, 1*2+2*3, 1*3.
   const Operation even = operation(Verb::conv2d);
   EXPECT_EQ(value(even, {shape({1, 1, 1, 3}), shape({1, 1, 1, 2})}).data, (Numbers{5, 8, 3}));
   const Operation valid = operation(Verb::conv2d, {.stride = {1, 2}, .same_padding = false});
   EXPECT_EQ(value(valid, {shape({1, 1, 1, 5}), shape({1, 1, 1, 3})}).data, (Numbers{14, 26}));
 }
 
-TEST(Algebra, AveragesOverTheWholeWindowAndTakesMaximaOfWhatIsThere) {
+TEST(Algebra, AveragesCountPaddingAndMaximaDoNot) {
   Operation pool = operation(Verb::pool_avg, {.kernel = {3, 3}});
   EXPECT_EQ(value(pool, {shape({1, 1, 1, 1})}).data, (Numbers{1.0 / 9}));
   pool.details.kernel = {1, 3};
@@ -80,7 +80,7 @@ TEST(Algebra, AveragesOverTheWholeWindowAndTakesMaximaOfWhatIsThere) {
   EXPECT_EQ(value(pool, {shape({1, 1, 1, 3})}).data, (Numbers{2, 3}));
 }
 
-TEST(Algebra, EnlargesAroundThePlaceThatWindowsAreCentredOn) {
+TEST(Algebra, EnlargesKernelsAroundTheirCentre) {
   const Operation enlarge = operation(Verb::enlarge, {.kernel = {1, 3}});
   EXPECT_EQ(value(enlarge, {shape({1, 1, 1, 1})}).data, (Numbers{0, 1, 0}));
   EXPECT_EQ(value(enlarge, {shape({1, 1, 1, 2})}).data, (Numbers{0, 1, 2}));
@@ -98,17 +98,17 @@ TEST(Algebra, SplitsWhereTheLatestConcatJoined) {
   EXPECT_EQ(parts[1], shape({1}));
   EXPECT_FALSE(infer(split, std::vector{shape({4})}).ok());
   EXPECT_TRUE(infer(operation(Verb::split, {.axis = 0, .evenly = true}), std::vector{shape({4})}).ok());
-  // Joints that differ are no place to cut.
+  // Different split points cannot be used to split.
   const Shape other = (*infer(concat, std::vector{shape({3}), shape({2})}))[0];
   EXPECT_TRUE((*infer(operation(Verb::ewadd), std::vector{inner, other}))[0].joints[0].empty());
 }
 
-TEST(Algebra, KnowsUnitysOperators) {
+TEST(Algebra, SupportsUnityOperators) {
   EXPECT_EQ(value(operation(Verb::replicate, {.axis = 0, .parts = 2}), {shape({2})}).data,
             (Numbers{1, 1, 2, 2}));
   EXPECT_EQ(value(operation(Verb::reduce, {.axis = 0, .parts = 2}), {shape({4})}).data, (Numbers{3, 7}));
   EXPECT_FALSE(infer(operation(Verb::partition, {.axis = 0, .parts = 2}), std::vector{shape({3})}).ok());
-  // Replica 0 of both alone: [1 2] . [1 2] and [1 2] . [3 4].
+  // Replica 0 of both operands: [1 2] . [1 2] and [1 2] . [3 4].
   EXPECT_EQ(value(operation(Verb::linear), {shape({2, 1, 2}), shape({1, 2, 2})}).data, (Numbers{5, 11}));
 }
 
@@ -124,7 +124,7 @@ TEST(Algebra, SizesConstantsByTheInputsUpstream) {
   EXPECT_FALSE(infer(operation(Verb::const_eye), std::vector<Shape>()).ok());
 }
 
-TEST(Algebra, RefusesWhatIsTooLarge) {
+TEST(Algebra, RejectsExcessiveSizes) {
   const Operation twice = operation(Verb::replicate, {.axis = 0, .parts = 16});
   Shape grown = shape({1});
   Result<std::vector<Shape>> next = std::vector{grown};
@@ -148,7 +148,7 @@ std::vector<Numbers> between(const Operation& op, const std::vector<Tensor<doubl
   return results;
 }
 
-TEST(Algebra, CutsUnevenSizesAlikeEverywhere) {
+TEST(Algebra, SplitsUnevenSizesConsistently) {
   const auto ranks = held({{1, 2, 3}, {10, 20, 30}});
   EXPECT_EQ(between(operation(Verb::all_reduce), ranks), (std::vector<Numbers>{{11, 22, 33}, {11, 22, 33}}));
   const auto scattered = between(operation(Verb::reduce_scatter), ranks);
@@ -163,7 +163,7 @@ TEST(Algebra, CutsUnevenSizesAlikeEverywhere) {
       infer_ranks(operation(Verb::all_reduce, {.groups = {{0, 0}}}), std::vector(2, shape({3}))).ok());
 }
 
-TEST(Algebra, TradesSlicesBetweenRanks) {
+TEST(Algebra, ExchangesSlicesBetweenRanks) {
   const Operation trade = operation(Verb::all_to_all, {.axis = 1, .other_axis = 0});
   const std::vector<Tensor<double>> ranks = {{{1, 2}, {1, 2}}, {{1, 2}, {3, 4}}};
   EXPECT_EQ(between(trade, ranks), (std::vector<Numbers>{{1, 3}, {2, 4}}));

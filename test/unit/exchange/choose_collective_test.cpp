@@ -1,4 +1,4 @@
-// Which algorithm wins where, how near the next ones are, and what the choice says for itself.
+// Which algorithm wins at which size, how close the next ones are, and how the choice is explained.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -40,7 +40,7 @@ std::vector<std::int64_t> doubling_sizes(std::int64_t min_bytes, std::int64_t ma
   return sizes;
 }
 
-TEST(ChooseCollective, FewStepsForSmallAndLittleWireForLarge) {
+TEST(ChooseCollective, PrefersFewStepsForSmallAndFewBytesForLarge) {
   const std::vector<CollectiveCandidate> candidates = {affine("ring", 14, 1.75), affine("all_pairs", 2, 7)};
   const CollectiveChoice choice = choose(candidates, doubling_sizes(128, 32 << 20));
   ASSERT_EQ(choice.ranges.size(), 2u);
@@ -52,14 +52,14 @@ TEST(ChooseCollective, FewStepsForSmallAndLittleWireForLarge) {
   EXPECT_EQ(small.min_bytes, 128);
   EXPECT_EQ(large.max_bytes, 32 << 20);
   EXPECT_EQ(small.max_bytes + 1, large.min_bytes);
-  // 12 us of steps are worth 5.25 buffers of 1/100 ns a byte.
+  // 12 us of steps equal 5.25 buffers at 1/100 ns per byte.
   EXPECT_NEAR(static_cast<double>(small.max_bytes), 12e-6 / (5.25 / 100e9), 2);
   ASSERT_EQ(small.runners_up.size(), 1u);
   EXPECT_EQ(small.runners_up[0].candidate, 0u);
   EXPECT_GT(small.runners_up[0].ratio, 1);
 }
 
-TEST(ChooseCollective, NamesTheNextTwoTheNearestFirst) {
+TEST(ChooseCollective, NamesTheNextTwoNearestFirst) {
   const std::vector<CollectiveCandidate> candidates = {affine("d", 8, 1), affine("b", 3, 1),
                                                        affine("a", 2, 1), affine("c", 4, 1)};
   const CollectiveChoice choice = choose(candidates, {1});
@@ -71,7 +71,7 @@ TEST(ChooseCollective, NamesTheNextTwoTheNearestFirst) {
   EXPECT_EQ(choice.ranges[0].runners_up[1].candidate, 3u);
 }
 
-TEST(ChooseCollective, ExplainsByProtocolAndChannelsWhereStepsAreEqual) {
+TEST(ChooseCollective, ExplainsByProtocolAndChannelsIfStepsAreEqual) {
   const auto with = [](std::string name, Protocol protocol, std::int32_t channels, double latency,
                        double rate) {
     return CollectiveCandidate{
@@ -90,10 +90,10 @@ TEST(ChooseCollective, ExplainsByProtocolAndChannelsWhereStepsAreEqual) {
   EXPECT_EQ(choose(channels, {1 << 28}).ranges[0].why, "bandwidth-bound: 4 channels against 1");
 }
 
-TEST(ChooseCollective, OwnsUpWhenThereIsNoReason) {
+TEST(ChooseCollective, ExplainsTies) {
   const std::vector<CollectiveCandidate> same = {affine("a", 4, 2), affine("b", 4, 2)};
   EXPECT_EQ(choose(same, {1024}).ranges[0].why, "as good as b");
-  EXPECT_EQ(choose(same, {1024}).ranges[0].best, 0u);  // of equals the first
+  EXPECT_EQ(choose(same, {1024}).ranges[0].best, 0u);  // the first of equals
   const std::vector<CollectiveCandidate> odd = {affine("a", 4, 2, 2e-6), affine("b", 4, 2)};
   EXPECT_EQ(choose(odd, {1024}).ranges[0].why,
             "it uses the links better: the two have equal steps and bytes sent");
@@ -101,7 +101,7 @@ TEST(ChooseCollective, OwnsUpWhenThereIsNoReason) {
   EXPECT_EQ(choose(alone, {1024}).ranges[0].why, "no other algorithm can run it");
 }
 
-TEST(ChooseCollective, LeavesHolesWhereNobodyCan) {
+TEST(ChooseCollective, LeavesGapsWhereNoAlgorithmRuns) {
   const std::vector<std::int64_t> small = {128, 1024}, large = {65536, 1 << 20};
   const std::vector<double> times = {1e-6, 2e-6};
   const std::vector<CollectiveCandidate> candidates = {tabled("small", {}, small, times),
@@ -137,7 +137,7 @@ TEST(ChooseCollective, AgreesWithTheMeasuredTables) {
   EXPECT_LT(choice.ranges[0].max_bytes, 262144);
 }
 
-TEST(ChooseCollective, RefusesWhatIsNoQuestion) {
+TEST(ChooseCollective, RejectsInvalidQueries) {
   const auto message = [](const std::vector<CollectiveCandidate>& candidates,
                           const std::vector<std::int64_t>& sizes) {
     const auto choice = choose_collective(candidates, sizes);

@@ -1,5 +1,5 @@
-// Prices of collectives by the algorithm that would run: simulated on the group's wires, fitted where NCCL
-// was measured, carried on to more ranks where groups are large.
+// Cost of collectives by the algorithm that would run: simulated on the group's links, fitted where
+// NCCL was measured, extrapolated for large groups.
 #include "weft/planner/exchange/exchange_prices.h"
 
 #include <cmath>
@@ -31,8 +31,9 @@ std::vector<cost::MeshLink> links(const cluster::Cluster& cluster, std::string_v
   return cost::mesh_links(cluster, plan::read_mesh(mesh).value()).value();
 }
 
-// Whoever takes longer for fewer bytes than another for more is not asked, and nobody is missed.
-TEST(PriceCurveTest, AsksFewAndMissesNone) {
+// A candidate that is slower for fewer bytes than another is for more is not evaluated, and the
+// best is never missed.
+TEST(PriceCurveTest, EvaluatesFewAndMissesNone) {
   const std::vector<std::pair<double, double>> lines = {{9, 1e-3},  {1, 1e-1},  {4, 1e-2},
                                                         {40, 1e-4}, {41, 1e-2}, {2, 1e-1}};
   const auto seconds = [&](std::size_t candidate, std::int64_t bytes) {
@@ -57,7 +58,7 @@ TEST(PriceCurveTest, AsksFewAndMissesNone) {
   EXPECT_LT(asked, static_cast<int>(lines.size() * order.size()));
 }
 
-TEST(ExchangePricesTest, AcrossNodesTheSimulatedAlgorithmIsThePrice) {
+TEST(ExchangePricesTest, SimulatesAlgorithmsAcrossNodes) {
   const cluster::Cluster cluster = nodes(4);
   ExchangePrices prices(cluster, "shm");
   const cost::MeshLink link = links(cluster, "node=4, gpu=8")[0];
@@ -69,16 +70,17 @@ TEST(ExchangePricesTest, AcrossNodesTheSimulatedAlgorithmIsThePrice) {
     EXPECT_EQ(price->source, cost::Source::simulated);
     EXPECT_FALSE(price->algorithm.empty());
     EXPECT_GT(price->seconds(), before);
-    // No algorithm is faster than the wires.
+    // No algorithm is faster than the links.
     EXPECT_GE(price->seconds(), 0.99 * 2 * 3 / 4 * static_cast<double>(bytes) / 25e9);
     before = price->seconds();
   }
-  // Long messages come near the wires' rate, by whatever algorithm; a small one takes few latencies.
+  // Long messages come close to the links' bandwidth, by whatever algorithm; a short one takes few
+  // latencies.
   EXPECT_LT(prices.price(Kind::all_reduce, link, 1 << 28)->seconds(), 1.3 * 1.5 * (1 << 28) / 25e9);
   EXPECT_LT(prices.price(Kind::all_reduce, link, 4)->seconds(), 100e-6);
 }
 
-TEST(ExchangePricesTest, NamesTheAlgorithmThatTheSizeCallsFor) {
+TEST(ExchangePricesTest, NamesTheBestAlgorithmForTheSize) {
   const cluster::Cluster cluster = nodes(8, 1);
   ExchangePrices prices(cluster, "shm");
   const cost::MeshLink link = links(cluster, "node=8")[0];
@@ -89,7 +91,7 @@ TEST(ExchangePricesTest, NamesTheAlgorithmThatTheSizeCallsFor) {
   EXPECT_EQ(small.find("ring"), std::string::npos) << small;
 }
 
-TEST(ExchangePricesTest, WithinANodeMeasuredGoesBeforeSimulated) {
+TEST(ExchangePricesTest, PrefersMeasurementsWithinANode) {
   const cluster::Cluster cluster = nodes(2);
   ExchangePrices prices(cluster, "shm");
   const cost::MeshLink link = links(cluster, "node=2, gpu=8")[1];
@@ -100,14 +102,14 @@ TEST(ExchangePricesTest, WithinANodeMeasuredGoesBeforeSimulated) {
     EXPECT_DOUBLE_EQ(price->seconds(),
                      cost::exchange_seconds(Kind::all_reduce, link, static_cast<double>(bytes)).seconds());
   }
-  // Other collectives are simulated and as much slower as the all-reduce: two halves make about a whole.
+  // Other collectives are simulated and scaled like the all-reduce: two halves are about one whole.
   const double whole = prices.price(Kind::all_reduce, link, 1 << 28)->seconds();
   const auto half = prices.price(Kind::all_gather, link, 1 << 28);
   EXPECT_EQ(half->source, cost::Source::simulated);
   EXPECT_NEAR(half->seconds(), whole / 2, 0.15 * whole);
 }
 
-TEST(ExchangePricesTest, LargeGroupsAreCarriedOn) {
+TEST(ExchangePricesTest, ExtrapolatesToLargeGroups) {
   const cluster::Cluster cluster = nodes(1024);
   ExchangePrices prices(cluster, "shm");
   const auto price = [&](std::string_view mesh, Kind kind, std::int64_t bytes) {
@@ -127,14 +129,14 @@ TEST(ExchangePricesTest, LargeGroupsAreCarriedOn) {
   }
 }
 
-// What is carried on is what a simulation of that many ranks would say: here of 64.
-TEST(ExchangePricesTest, WhatIsCarriedOnIsWhatWouldBeSimulated) {
+// Extrapolation agrees with a simulation of that many ranks, here 64.
+TEST(ExchangePricesTest, ExtrapolationAgreesWithSimulation) {
   const cluster::Cluster cluster = nodes(64, 1);
   const sim::CollectiveCluster wires = sim::wires_of(cluster).value();
   ExchangePrices prices(cluster, "shm");
   for (const Kind kind : {Kind::all_gather, Kind::reduce_scatter, Kind::broadcast_from}) {
     GroupTimes simulated(wires, candidates_for(cost::collective_kind(kind), wires, cluster.axes[0].link));
-    const std::int64_t bytes = 1 << 20;  // a size of the grid, so that nothing lies between
+    const std::int64_t bytes = 1 << 20;  // a size of the grid, so that nothing is interpolated
     const cost::ExchangePrice carried = prices.price(kind, links(cluster, "node=64")[0], bytes).value();
     double seconds = 0;
     for (std::size_t c = 0; c < simulated.candidates().size(); ++c)
@@ -144,8 +146,8 @@ TEST(ExchangePricesTest, WhatIsCarriedOnIsWhatWouldBeSimulated) {
   }
 }
 
-// Eight devices of a DGX-1, wired as no shipped algorithm knows.
-TEST(ExchangePricesTest, SynthesizedTreesWinOnWiresOfTheirOwn) {
+// Eight devices of a DGX-1, whose links fit no shipped algorithm.
+TEST(ExchangePricesTest, SynthesizedTreesWinOnUnusualTopologies) {
   cluster::Cluster cluster = nodes(1);
   cluster.axes[1].link.shape = cluster::Shape::hybrid_cube_mesh;
   const cost::MeshLink link = links(cluster, "gpu=8")[0];
@@ -158,13 +160,14 @@ TEST(ExchangePricesTest, SynthesizedTreesWinOnWiresOfTheirOwn) {
     EXPECT_FALSE(before->algorithm.find("_trees") != std::string::npos) << before->algorithm;
     EXPECT_TRUE(now->algorithm.find("_trees(") != std::string::npos) << now->algorithm;
     EXPECT_LT(now->seconds(), before->seconds());
-    // No faster than every cable of a device: 7/8 of the message, twice where it is summed first.
+    // No faster than all links of a device together: 7/8 of the message, twice if it is reduced
+    // first.
     const double least = 7.0 / 8 * static_cast<double>(bytes) / 300e9;
     EXPECT_GE(now->seconds(), (kind == Kind::all_reduce ? 2 : 1) * least);
   }
 }
 
-TEST(ExchangePricesTest, NeighboursAreSimulatedOnTheWires) {
+TEST(ExchangePricesTest, SimulatesNeighbourExchanges) {
   const cluster::Cluster cluster = nodes(128, 8);
   ExchangePrices prices(cluster, "shm");
   const std::int64_t bytes = 1 << 28;
@@ -176,7 +179,7 @@ TEST(ExchangePricesTest, NeighboursAreSimulatedOnTheWires) {
     EXPECT_NEAR(far->seconds(), static_cast<double>(bytes) / 25e9, 0.15 * far->seconds());
     EXPECT_LT(near->seconds(), far->seconds() / 3);
   }
-  // Groups that lie two apart on a ring share its cables.
+  // Groups of every second rank on a ring share its links.
   cluster::Cluster ring = nodes(1, 8);
   ring.axes[1].link.shape = cluster::Shape::ring;
   ExchangePrices wired(ring, "shm");
@@ -185,12 +188,12 @@ TEST(ExchangePricesTest, NeighboursAreSimulatedOnTheWires) {
             1.9 * wired.price(Kind::halo, links(ring, "gpu_a=2, gpu_b=4")[1], bytes)->seconds());
 }
 
-TEST(ExchangePricesTest, LeavesToFormulasWhatItHasNoPictureOf) {
+TEST(ExchangePricesTest, LeavesUnsupportedTopologiesToFormulas) {
   cluster::Cluster unstated = nodes(4);
   unstated.axes[0].link.bytes_per_second = 0;
   ExchangePrices none(unstated, "shm");
   EXPECT_FALSE(none.price(Kind::all_reduce, links(unstated, "node=4, gpu=8")[0], 1 << 20).has_value());
-  // A part of a torus shares its cables with the other parts.
+  // A subgroup of a torus shares its links with the other subgroups.
   cluster::Cluster torus = nodes(1, 16);
   torus.axes[1].link.shape = cluster::Shape::torus;
   torus.axes[1].link.sides = {4, 4};
@@ -198,7 +201,7 @@ TEST(ExchangePricesTest, LeavesToFormulasWhatItHasNoPictureOf) {
   EXPECT_FALSE(wired.price(Kind::all_gather, links(torus, "gpu_a=4, gpu_b=4")[1], 1 << 20).has_value());
 }
 
-TEST(ExchangePricesTest, ANodesOwnWiresCount) {
+TEST(ExchangePricesTest, UsesTheTopologyWithinANode) {
   cluster::Cluster ring = nodes(1, 8), full = nodes(1, 8);
   ring.axes[1].link.shape = cluster::Shape::ring;
   full.axes[1].link.shape = cluster::Shape::full;
@@ -209,7 +212,7 @@ TEST(ExchangePricesTest, ANodesOwnWiresCount) {
   EXPECT_GT(along_ring->seconds(), 1.5 * along_full->seconds());  // most pairs are several hops apart
 }
 
-TEST(ExchangePricesTest, RanksOfThisMachineTakeTheRuntimesTable) {
+TEST(ExchangePricesTest, RanksOfThisMachineUseTheRuntimesTable) {
   const cluster::Cluster local{"LOCAL 2", {.name = "cpu_core"}, {{"rank", 2, {}}}};
   ExchangePrices prices(local, "shm");
   cost::MeshLink link = links(local, "rank=2")[0];
@@ -221,16 +224,17 @@ TEST(ExchangePricesTest, RanksOfThisMachineTakeTheRuntimesTable) {
   EXPECT_EQ(prices.price(Kind::all_reduce, link, 64)->seconds(), small->seconds());
 }
 
-// What the simulation alone would say of NCCL's measured all-reduces: why they are not priced by it.
-TEST(ExchangePricesTest, TheFormulaIsNearerToNcclThanTheSimulation) {
+// The simulation of the all-reduces that NCCL was measured on, and why it does not determine their
+// cost.
+TEST(ExchangePricesTest, TheFormulaIsCloserToNcclThanTheSimulation) {
   const auto path =
       std::filesystem::path(WEFT_SOURCE_DIR) / "../shared/corpus/published/nccl_allreduce_a100.json";
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << "the corpus of published figures is not here";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "the corpus of published figures is missing";
   const auto table = nlohmann::json::parse(std::ifstream(path));
   std::vector<double> simulated, fitted;
   for (const auto& [ranks, rows] : table.at("groups").items()) {
     const std::int32_t count = std::stoi(ranks);
-    // The same wires, but between nodes: there nothing was measured, so that they are simulated.
+    // The same links, but between nodes: nothing was measured there, so they are simulated.
     cluster::Cluster apart = nodes(count, 1);
     apart.axes[0].link = {"gpu", 300e9, 2e-6, cluster::Shape::unstated, {}, 1};
     ExchangePrices prices(apart, "shm");

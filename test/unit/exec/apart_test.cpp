@@ -1,4 +1,5 @@
-// Tables that lie apart, as products of experts want them: one product for all sequences, no copies, the same numbers.
+// Tables with split rows, the layout that expert products need: one product for all sequences, no
+// copies, equal results.
 #include <memory>
 #include <string>
 
@@ -17,13 +18,14 @@ namespace {
 
 constexpr program::CompileOptions kAccelerated{.workers = 1, .accelerated = true, .tiles = false};
 
-// As for an accelerator, on one that only pretends.
+// Compiles as for an accelerator and runs on a fake one.
 std::unique_ptr<Rank> start_apart(const plan::Graph& graph) {
   auto program = program::compile(std::make_shared<plan::Graph>(graph.clone()), kAccelerated).value();
   return Rank::start(std::move(program), {.device = std::make_shared<device::DistantDevice>()}).value();
 }
 
-// Tokens choose two of `x` experts with `c` slots each for a sequence: some find no slot, some name no expert.
+// Tokens choose two of `x` experts with `c` slots each per sequence: some find no slot, some name
+// no expert.
 plan::Graph routed(int b, int s, int x, int c, int d) {
   const std::string text = fmt::format(R"(plan routed
 %0 = input {{name=z, type=f32[b={0},s={1},d={4}]}}
@@ -50,7 +52,7 @@ return loss=%15
   return std::move(read).value();
 }
 
-TEST(Apart, ProductsOfExpertsAreOneForAllSequences) {
+TEST(SplitRows, OneExpertProductForAllSequences) {
   const auto graph = std::make_shared<plan::Graph>(
       train::make_training_plan(routed(3, 16, 4, 8, 8), {}).value().graph.clone());
   for (const bool accelerated : {false, true}) {
@@ -71,7 +73,7 @@ TEST(Apart, ProductsOfExpertsAreOneForAllSequences) {
   }
 }
 
-TEST(Apart, NumbersAreThoseOfThePlainOrder) {
+TEST(SplitRows, ResultsEqualThoseOfThePlainLayout) {
   struct Sizes {
     int b, s, x, c, d;
   };
@@ -82,7 +84,8 @@ TEST(Apart, NumbersAreThoseOfThePlainOrder) {
     const Tensors sources = random_sources(graph, of.x + 1, random);
     const std::string what = fmt::format("{} {} {} {} {}", of.b, of.s, of.x, of.c, of.d);
     const Tensors expected = interpreted(graph, sources);
-    // On the device that WEFT_TEST_DEVICE names, or on the processor as it compiles for itself; and apart.
+    // On the device that WEFT_TEST_DEVICE names, or on the CPU with its usual layout; and with
+    // split rows.
     const auto own = start(graph, 2), apart = start_apart(graph);
     for (const auto* const rank : {&own, &apart}) {
       fill(**rank, sources);
@@ -92,8 +95,9 @@ TEST(Apart, NumbersAreThoseOfThePlainOrder) {
   }
 }
 
-// A table that somebody reads as it is stays plain, and so does one whose parts bear the names of other indices.
-TEST(Apart, OnlyWhereEveryReaderTakesIt) {
+// A table that has another reader keeps its plain layout, and so does one whose parts have other
+// indices.
+TEST(SplitRows, OnlyIfEveryReaderSupportsIt) {
   Random random(32);
   for (const std::string_view results : {"y=%5, n=%2", "y=%5, m=%6", "y=%5, s=%7"}) {
     const std::string text = fmt::format(R"(plan shared

@@ -1,4 +1,4 @@
-// A device that fails or hangs on the way: what is said of it, and to whom.
+// A device that fails or hangs: what is reported, and by which rank.
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -47,7 +47,7 @@ struct Broken {
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-TEST(DeviceFlights, TheFirstStepNamesTheUnitThatFails) {
+TEST(DeviceFlights, TheFirstStepNamesTheFailedUnit) {
   for (const std::size_t unit : {std::size_t{0}, std::size_t{3}, std::size_t{17}}) {
     Broken broken(gpt(), {DistantFault::Kind::fails, unit}, {.rank = 2, .ranks = 4});
     const Status status = broken.rank->step();
@@ -59,12 +59,12 @@ TEST(DeviceFlights, TheFirstStepNamesTheUnitThatFails) {
         has(error.message, fmt::format("in unit {} of {} ({})", broken.number, broken.tasks, broken.name)))
         << error.message;
     EXPECT_TRUE(has(error.message, "a kernel trapped")) << error.message;
-    // And from then on every time, without a launch.
+    // And on every later step, without a launch.
     EXPECT_EQ(broken.rank->step().error().message, error.message);
   }
 }
 
-TEST(DeviceFlights, AStepThatIsOneLaunchNamesItsNumberAndTheUnitsThatAreLeft) {
+TEST(DeviceFlights, ARecordedStepNamesTheStepAndTheRemainingUnits) {
   Broken broken(gpt(3), {DistantFault::Kind::fails, 80, /*good_launches=*/2});
   broken.rank->count_from(41);
   ASSERT_GT(broken.tasks, 128u);
@@ -81,7 +81,7 @@ TEST(DeviceFlights, AStepThatIsOneLaunchNamesItsNumberAndTheUnitsThatAreLeft) {
   EXPECT_TRUE(has(error.hint, "serialize_kernels = true")) << error.hint;
 }
 
-TEST(DeviceFlights, UnitByUnitNamesItInAnyStep) {
+TEST(DeviceFlights, UnitByUnitNamesTheFailedUnitInAnyStep) {
   Broken broken(gpt(3), {DistantFault::Kind::fails, 80, /*good_launches=*/2}, {.unit_by_unit = true});
   ASSERT_TRUE(broken.rank->step().ok());
   ASSERT_TRUE(broken.rank->step().ok());
@@ -93,7 +93,7 @@ TEST(DeviceFlights, UnitByUnitNamesItInAnyStep) {
   EXPECT_FALSE(has(status.error().hint, "serialize_kernels")) << status.error().hint;
 }
 
-TEST(DeviceFlights, UnitByUnitComputesTheSame) {
+TEST(DeviceFlights, UnitByUnitGivesEqualResults) {
   const plan::Graph graph = gpt();
   Broken at_once(graph, {}), one_by_one(graph, {}, {.unit_by_unit = true});
   for (int step = 0; step < 3; ++step)
@@ -102,7 +102,7 @@ TEST(DeviceFlights, UnitByUnitComputesTheSame) {
   for (const auto& [name, tensor] : wanted) EXPECT_EQ(found.at(name).data, tensor.data) << name;
 }
 
-TEST(DeviceFlights, WhatDoesNotEndIsGivenUp) {
+TEST(DeviceFlights, GivesUpOnAHang) {
   for (const int good : {0, 2}) {
     Broken broken(gpt(3), {DistantFault::Kind::never_ends, 80, good}, {.timeout = 0.05});
     for (int i = 0; i < good; ++i) ASSERT_TRUE(broken.rank->step().ok());
@@ -119,7 +119,7 @@ TEST(DeviceFlights, WhatDoesNotEndIsGivenUp) {
   }
 }
 
-TEST(DeviceFlights, ADoctorHearsWhatIsWaitedFor) {
+TEST(DeviceFlights, ReportsAHangToDoctor) {
   Broken broken(gpt(), {DistantFault::Kind::never_ends, 3}, {.rank = 1, .ranks = 2});
   Status status;
   std::thread stepping([&] { status = broken.rank->step(); });
@@ -131,7 +131,7 @@ TEST(DeviceFlights, ADoctorHearsWhatIsWaitedFor) {
     for (const transport::Patient& patient : *patients)
       if (patient.rank == 1 && patient.ranks == 2) answer = patient.answer;
   } while (!has(answer, "in unit 4 of") && std::chrono::steady_clock::now() < deadline);
-  broken.device->abandon();  // the kernel ends
+  broken.device->abandon();  // the kernel returns
   stepping.join();
   EXPECT_TRUE(has(answer, "waits for distant in step 1 for ")) << answer;
   EXPECT_TRUE(has(answer, broken.name)) << answer;

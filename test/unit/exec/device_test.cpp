@@ -1,5 +1,5 @@
-// What every device keeps: order within a stream, events between streams, memory and kernels. A new device is
-// one more line in kDevices.
+// Guarantees of every device: order within a stream, events between streams, memory and kernels. A
+// new device is one more line in kDevices.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -51,7 +51,7 @@ std::vector<std::byte> filled(std::size_t bytes, int with) {
   return std::vector<std::byte>(bytes, static_cast<std::byte>(with));
 }
 
-TEST_P(EveryDevice, MemoryIsZeroUntilWritten) {
+TEST_P(EveryDevice, MemoryStartsAsZeros) {
   const auto memory = or_throw(device_->allocate(10'000));
   const auto copies = stream();
   auto found = filled(10'000, 7);
@@ -60,7 +60,7 @@ TEST_P(EveryDevice, MemoryIsZeroUntilWritten) {
   EXPECT_EQ(found, filled(10'000, 0));
 }
 
-TEST_P(EveryDevice, BytesGoInAroundAndOut) {
+TEST_P(EveryDevice, CopiesInWithinAndOut) {
   const auto memory = or_throw(device_->allocate(3000));
   const auto pinned = or_throw(device_->allocate_host(1000));
   ASSERT_GE(pinned->bytes().size(), 1000u);
@@ -69,13 +69,13 @@ TEST_P(EveryDevice, BytesGoInAroundAndOut) {
   auto found = filled(1000, 7);
   copies->copy_in(memory->address() + 1000, pinned->bytes().first(1000));
   copies->copy(memory->address() + 2000, memory->address() + 1000, 1000);
-  copies->copy(memory->address() + 1000, memory->address(), 1000);  // zeros: the copy before it is done
+  copies->copy(memory->address() + 1000, memory->address(), 1000);  // zeros: after the copy before
   copies->copy_out(found, memory->address() + 2000);
   ASSERT_TRUE(copies->synchronize().ok());
   EXPECT_EQ(found, filled(1000, 5));
 }
 
-TEST_P(EveryDevice, TheHostLooksWhereItIsTold) {
+TEST_P(EveryDevice, MapsMemoryToTheHost) {
   const auto memory = or_throw(device_->allocate(64));
   ASSERT_TRUE(memory->address());
   std::byte* const here = device_->host(memory->address());
@@ -89,7 +89,7 @@ TEST_P(EveryDevice, TheHostLooksWhereItIsTold) {
   EXPECT_EQ(found[0], std::byte{9});
 }
 
-TEST_P(EveryDevice, WhatTheCallerDoesIsDoneWhenTheCallReturns) {
+TEST_P(EveryDevice, CallsOnTheCallersThreadAreSynchronous) {
   const auto memory = or_throw(device_->allocate(64));
   const auto copies = stream({.on_caller = true});
   const auto given = filled(64, 3);
@@ -101,7 +101,7 @@ TEST_P(EveryDevice, WhatTheCallerDoesIsDoneWhenTheCallReturns) {
   EXPECT_EQ(found, given);
 }
 
-TEST_P(EveryDevice, AnEventThatNobodyRecordedIsDone) {
+TEST_P(EveryDevice, AnUnrecordedEventIsDone) {
   const auto never = event();
   EXPECT_TRUE(never->is_done());
   EXPECT_TRUE(never->wait().ok());
@@ -110,7 +110,7 @@ TEST_P(EveryDevice, AnEventThatNobodyRecordedIsDone) {
   EXPECT_TRUE(waits->synchronize().ok());
 }
 
-TEST_P(EveryDevice, WhenAnEventIsDoneSoIsWhatCameBefore) {
+TEST_P(EveryDevice, AnEventFollowsAllEarlierWork) {
   constexpr std::size_t kBytes = 1 << 20;
   const auto memory = or_throw(device_->allocate(kBytes));
   const auto copies = stream();
@@ -130,7 +130,7 @@ TEST_P(EveryDevice, WhenAnEventIsDoneSoIsWhatCameBefore) {
   }
 }
 
-// One stream writes a value, the other carries it on; neither may overtake the other.
+// One stream writes a value and the other copies it; neither may overtake the other.
 TEST_P(EveryDevice, StreamsWaitForEachOther) {
   constexpr std::size_t kBytes = 256 << 10;
   constexpr int kRounds = 100;
@@ -140,7 +140,7 @@ TEST_P(EveryDevice, StreamsWaitForEachOther) {
   std::vector<std::vector<std::byte>> given, found(kRounds, filled(kBytes, 255));
   for (int round = 0; round < kRounds; ++round) given.push_back(filled(kBytes, round));
   for (std::size_t round = 0; round < kRounds; ++round) {
-    writes->wait(*carried);  // of the round before
+    writes->wait(*carried);  // of the previous round
     writes->copy_in(memory->address(), given[round]);
     writes->record(*written);
     carries->wait(*written);
@@ -153,9 +153,9 @@ TEST_P(EveryDevice, StreamsWaitForEachOther) {
   for (std::size_t round = 0; round < kRounds; ++round) ASSERT_EQ(found[round], given[round]) << round;
 }
 
-// Who waits for an event waits for where it was recorded by then: a later record, which waits for the waiter,
-// would never be done.
-TEST_P(EveryDevice, ALaterRecordIsNotWaitedFor) {
+// A wait refers to the record at that time: a later record, which itself waits for the waiting
+// stream, would never complete.
+TEST_P(EveryDevice, AWaitIgnoresLaterRecords) {
   const auto a = stream(), b = stream();
   const auto event_of_a = event(), event_of_b = event();
   for (int round = 0; round < 50; ++round) {
@@ -169,7 +169,7 @@ TEST_P(EveryDevice, ALaterRecordIsNotWaitedFor) {
   EXPECT_TRUE(b->synchronize().ok());
 }
 
-TEST_P(EveryDevice, AStreamEndsWhenItsWorkIsDone) {
+TEST_P(EveryDevice, DestroyingAStreamWaitsForItsWork) {
   constexpr std::size_t kBytes = 4 << 20;
   const auto memory = or_throw(device_->allocate(kBytes));
   const auto given = filled(kBytes, 1);
@@ -181,7 +181,7 @@ TEST_P(EveryDevice, AStreamEndsWhenItsWorkIsDone) {
   EXPECT_EQ(found, given);
 }
 
-// Puts a number that depends on the step into every eighth pixel.
+// Writes a number that depends on the step to every eighth pixel.
 void feed(exec::Rank& rank, int step) {
   const auto& inputs = rank.program().inputs;
   const auto port = std::ranges::find_if(inputs, [](const auto& each) { return is_real(each.place.dtype); });
@@ -191,9 +191,9 @@ void feed(exec::Rank& rank, int step) {
     std::memcpy(pixels.data() + at, &value, sizeof value);
 }
 
-// A step of training, by kernels: bit for bit what one worker of the processor computes, over several steps
-// whose inputs change.
-TEST_P(EveryDevice, ARankComputesTheSame) {
+// A training step by kernels: bitwise equal to one worker on the CPU, over several steps with
+// changing inputs.
+TEST_P(EveryDevice, ARankComputesTheSameAsTheCpu) {
   const plan::Graph graph = exec::training_plan("digits_mlp", {{"b", 8, {}}});
   Random random(4);
   const exec::Tensors sources = exec::random_sources(graph, 10, random);
@@ -216,7 +216,7 @@ TEST_P(EveryDevice, ARankComputesTheSame) {
     EXPECT_EQ(or_throw(there->number(there->program().outputs.front())),
               or_throw(here->number(here->program().outputs.front())));
   }
-  // Back to what was kept, and again with a look at the clock.
+  // Restores the saved state and repeats, now with timing.
   ASSERT_TRUE(there->put_back(kept).ok());
   program::Timeline timeline;
   for (int step = 1; step < 3; ++step) {
@@ -239,8 +239,8 @@ class NoMemory final : public cpu::Kernel {
   void run(const program::Task&, std::byte*) const override { throw std::bad_alloc(); }
 };
 
-// An error is heard late, by everybody whom it concerns, and nothing is done after it.
-TEST(Processor, AnErrorIsHeardWhereSomebodyWaits) {
+// An error is reported late, by every wait that it concerns, and nothing runs after it.
+TEST(Processor, ReportsErrorsToWaiters) {
   const auto device = or_throw(open_device("cpu"));
   for (const bool on_caller : {false, true}) {
     const auto memory = or_throw(device->allocate(8));
@@ -272,7 +272,7 @@ TEST(Processor, AnErrorIsHeardWhereSomebodyWaits) {
   }
 }
 
-TEST(OpenDevice, OnlyWhatIsThere) {
+TEST(OpenDevice, RejectsUnknownDevices) {
   EXPECT_EQ(or_throw(open_device("cpu"))->name(), "cpu");
   const auto unknown = open_device("abacus");
   ASSERT_FALSE(unknown.ok());

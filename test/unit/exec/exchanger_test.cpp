@@ -1,4 +1,5 @@
-// Ranks that exchange: programs of small distributed plans run side by side, against the virtual mesh.
+// Ranks that exchange: programs of small distributed plans run side by side, compared with the
+// virtual mesh.
 #include <array>
 #include <atomic>
 #include <condition_variable>
@@ -29,7 +30,8 @@ using comm::TransportKind;
 
 plan::Mesh mesh_of(std::string_view text) { return plan::read_mesh(text).value(); }
 
-// Calls part(exchanger, rank) on a thread for each rank of the mesh. `explained` is told what ran and why.
+// Calls part(exchanger, rank) on one thread per rank of the mesh. `explained` receives what ran and
+// why.
 void on_ranks(const plan::Mesh& mesh, TransportKind transport,
               const std::function<void(CommExchanger&, std::int32_t)>& part,
               const std::function<void(std::string_view)>& explained = {},
@@ -49,7 +51,7 @@ void on_ranks(const plan::Mesh& mesh, TransportKind transport,
     });
 }
 
-// Runs one exchange of whole numbers that every element can be told by: rank * 1000 + place.
+// Runs one exchange of integers that identify each element: rank * 1000 + position.
 struct Moved {
   program::Exchange exchange;
   std::vector<float> operand, result;
@@ -83,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(Transports, ExchangerOver,
                          testing::Values(TransportKind::inproc, TransportKind::tcp),
                          [](const auto& each) { return std::string(name(each.param)); });
 
-TEST_P(ExchangerOver, EveryKindInGroupsOfAnAxis) {
+TEST_P(ExchangerOver, SupportsEveryKindInGroupsAlongAnAxis) {
   using Kind = program::Exchange::Kind;
   const plan::Mesh mesh = mesh_of("node=2, gpu=3");
   on_ranks(mesh, GetParam(), [&](CommExchanger& exchanger, std::int32_t rank) {
@@ -108,7 +110,7 @@ TEST_P(ExchangerOver, EveryKindInGroupsOfAnAxis) {
     run(exchanger, reduced);
     EXPECT_EQ(reduced.result[6], static_cast<float>((3 + gpu) * 1000 + 6));
 
-    // Rows of 2, 2 and 1 to columns of 3, 1 and 0: the last rank gets nothing.
+    // From rows of 2, 2 and 1 to columns of 3, 1 and 0: the last rank receives nothing.
     const std::array<std::int64_t, 3> columns = {3, 1, 0};
     const std::int64_t taken = columns[static_cast<std::size_t>(gpu)];
     Moved turned = moved(Kind::all_to_all, "gpu", {mine * 3, mine * 1, 0}, {2 * taken, 2 * taken, taken},
@@ -137,8 +139,8 @@ TEST_P(ExchangerOver, EveryKindInGroupsOfAnAxis) {
   });
 }
 
-// What the program names is what runs: every rank says so when it first does.
-TEST_P(ExchangerOver, ANamedAlgorithmRuns) {
+// The algorithm named in the program runs: every rank reports it on first use.
+TEST_P(ExchangerOver, RunsANamedAlgorithm) {
   using Kind = plan::ExchangeKind;
   std::mutex mutex;
   std::vector<std::string> said;
@@ -166,13 +168,13 @@ TEST_P(ExchangerOver, ANamedAlgorithmRuns) {
   const auto times = [&](std::string_view ending) {
     return std::ranges::count_if(said, [&](const std::string& text) { return text.ends_with(ending); });
   };
-  EXPECT_EQ(times(": all_reduce_ring (named by the call)"), 3 * 2);  // each rank, of each priority
+  EXPECT_EQ(times(": all_reduce_ring (named by the call)"), 3 * 2);  // each rank, per priority
   EXPECT_EQ(times(": all_reduce_ring(channels=2) (named by the call)"), 3 * 2);
   EXPECT_EQ(times(": all_reduce_chain (named by the call)"), 3 * 2);
   EXPECT_EQ(times(": all_gather_bruck (named by the call)"), 3);
 }
 
-TEST(Exchanger, TheDirectPathIsAName) {
+TEST(Exchanger, DirectCanBeNamed) {
   std::atomic<int> named = 0;
   on_ranks(
       mesh_of("gpu=2"), TransportKind::inproc,
@@ -193,7 +195,7 @@ TEST(Exchanger, TheDirectPathIsAName) {
 }
 
 // Before anything runs, and on all ranks.
-TEST(Exchanger, AlgorithmsThatCannotRunAreRefused) {
+TEST(Exchanger, RejectsAlgorithmsThatCannotRun) {
   struct Wrong {
     std::string name, expected;
     std::optional<collective::Protocol> protocol = {};
@@ -217,7 +219,7 @@ TEST(Exchanger, AlgorithmsThatCannotRunAreRefused) {
       ASSERT_FALSE(status.ok()) << wrong.name;
       EXPECT_EQ(status.error().message, wrong.expected);
     }
-    // One for even numbers of ranks alone.
+    // An algorithm for even numbers of ranks only.
     Moved gathered = moved(plan::ExchangeKind::all_gather, "gpu", {1, 1, 1}, {}, 1, 3, rank);
     gathered.exchange.algorithm.name = "all_gather_neighbor_exchange";
     const program::Exchange* const one = &gathered.exchange;
@@ -225,7 +227,7 @@ TEST(Exchanger, AlgorithmsThatCannotRunAreRefused) {
   });
 }
 
-TEST(Exchanger, SharedMemoryIsNoWayAcrossSockets) {
+TEST(Exchanger, RejectsDirectAcrossSockets) {
   on_ranks(mesh_of("gpu=2"), TransportKind::tcp, [&](CommExchanger& exchanger, std::int32_t rank) {
     Moved reduced = moved(plan::ExchangeKind::all_reduce, "gpu", {7}, {}, 7, 7, rank);
     reduced.exchange.algorithm.name = "direct";
@@ -235,8 +237,8 @@ TEST(Exchanger, SharedMemoryIsNoWayAcrossSockets) {
   });
 }
 
-// Each would wait for the other for ever.
-TEST(Exchanger, RanksThatNameDifferentAlgorithmsAreToldApart) {
+// Otherwise each would wait for the other forever.
+TEST(Exchanger, DetectsRanksThatNameDifferentAlgorithms) {
   on_ranks(mesh_of("gpu=3"), TransportKind::inproc, [&](CommExchanger& exchanger, std::int32_t rank) {
     Moved reduced = moved(plan::ExchangeKind::all_reduce, "gpu", {7}, {}, 7, 7, rank);
     reduced.exchange.algorithm.name = rank == 2 ? "all_reduce_chain" : "all_reduce_ring";
@@ -246,8 +248,9 @@ TEST(Exchanger, RanksThatNameDifferentAlgorithmsAreToldApart) {
   });
 }
 
-// Replicas that take unequal numbers of micro-batches: those along gpu have the same exchanges, those along data not.
-TEST(Exchanger, GroupsMayHaveNumbersOfTheirOwn) {
+// Replicas with unequal numbers of micro-batches: ranks along gpu have the same exchanges, those
+// along data do not.
+TEST(Exchanger, GroupsMayHaveDifferentNumbersOfExchanges) {
   const auto prepared = [](Agreement agreement, std::vector<int> numbers) {
     std::vector<std::string> said(numbers.size());
     on_ranks(
@@ -281,7 +284,8 @@ std::vector<float> floats(const Rank& rank, const program::Port& port) {
   return numbers;
 }
 
-// Runs the plan on threads and compares what every rank holds of every output with the virtual mesh.
+// Runs the plan on threads and compares what every rank holds of every output with the virtual
+// mesh.
 void expect_as_on_the_mesh(std::string_view text, std::string_view mesh_text, const RankOptions& options) {
   const plan::Graph graph = ops::read_plan(text);
   const plan::Mesh mesh = mesh_of(mesh_text);
@@ -330,25 +334,25 @@ void expect_as_on_the_mesh(std::string_view text, std::string_view mesh_text, co
 }
 
 constexpr std::string_view kPlans[] = {
-    // Data parallel: the gradient is summed while the next is computed.
+    // Data parallel: a gradient is reduced while the next is computed.
     "plan p\n%0 = input {name=x, type=f32[b=7,d=6], layout=\"sliced(b) on gpu\"}\n"
     "%1 = parameter {name=w, type=f32[d=6,f=5]}\n%2 = contract %0, %1 {to=[b,f]}\n%3 = relu %2\n"
     "%4 = contract %0, %3 {to=[d,f]}\n%5 = all-reduce %4 {axis=gpu}\n%6 = neg %3\n%7 = contract %0, %6 "
     "{to=[d,f]}\n"
     "%8 = all-reduce %7 {axis=gpu}\n%9 = add %5, %8\nreturn y=%3, g=%9, h=%8\n",
-    // Columns, then rows.
+    // First columns, then rows.
     "plan p\n%0 = input {name=x, type=f32[b=4,d=6]}\n"
     "%1 = parameter {name=w, type=f32[d=6,f=5], layout=\"sliced(f) on gpu\"}\n%2 = contract %0, %1 "
     "{to=[b,f]}\n"
     "%3 = relu %2\n%4 = contract %3, %1 {to=[b,d]}\n%5 = all-reduce %4 {axis=gpu}\nreturn y=%5\n",
-    // Sharded, turned, and gathered again.
+    // Sharded, transposed and gathered again.
     "plan p\n%0 = input {name=x, type=f32[b=7,d=6], layout=\"sliced(b) on gpu\"}\n"
     "%1 = parameter {name=w, type=f32[d=6,f=5], layout=\"sliced(d) on gpu\"}\n"
     "%2 = all-gather %1 {axis=gpu, along=d}\n%3 = contract %0, %2 {to=[b,f]}\n"
     "%4 = all-to-all %3 {axis=gpu, from=b, to=f}\n%5 = relu %4\n%6 = all-to-all %5 {axis=gpu, from=f, to=b}\n"
     "%7 = contract %0, %6 {to=[d,f]}\n%8 = reduce-scatter %7 {axis=gpu, along=d}\nreturn y=%6, g=%8\n"};
 
-TEST(Exchanger, RanksComputeWhatTheMeshDoes) {
+TEST(Exchanger, RanksMatchTheVirtualMesh) {
   for (const std::string_view plan : kPlans)
     for (const std::string_view mesh : {"gpu=1", "gpu=2", "gpu=3", "gpu=4", "node=2, gpu=2"})
       for (const bool overlap : {true, false}) {
@@ -357,15 +361,15 @@ TEST(Exchanger, RanksComputeWhatTheMeshDoes) {
       }
 }
 
-// What the host cannot reach is moved through memory that it can.
-TEST(Exchanger, RanksOfADeviceWithMemoryOfItsOwnComputeTheSame) {
+// Memory that the host cannot access is exchanged through memory that it can.
+TEST(Exchanger, RanksOnADeviceWithItsOwnMemoryComputeTheSame) {
   const auto device = std::make_shared<device::DistantDevice>();
   for (const std::string_view plan : kPlans)
     for (const bool overlap : {true, false})
       expect_as_on_the_mesh(plan, "gpu=3", {.device = device, .overlap = overlap, .shared_memory = true});
 }
 
-TEST(Exchanger, WorkersAndSharedMemoryDoNotShow) {
+TEST(Exchanger, WorkersAndSharedMemoryDoNotChangeResults) {
   for (const std::string_view plan : kPlans) {
     expect_as_on_the_mesh(plan, "gpu=3", {.workers = 2, .oversubscribed = true});
     expect_as_on_the_mesh(plan, "gpu=3", {.workers = 2, .overlap = false, .oversubscribed = true});
@@ -373,7 +377,7 @@ TEST(Exchanger, WorkersAndSharedMemoryDoNotShow) {
   }
 }
 
-// A rank alone whose exchanges end as the test says.
+// A single rank whose exchanges end as the test says.
 class ScriptedExchanger final : public Exchanger {
  public:
   Status prepare(std::span<const program::Exchange* const> exchanges) override {
@@ -397,7 +401,8 @@ class ScriptedExchanger final : public Exchanger {
   int good_runs = 0;
 };
 
-// A rank alone whose device exchanges, slowly: who does not wait for it on the device finds what was there before.
+// A single rank whose device runs exchanges slowly: a read that does not wait on the device finds
+// old data.
 class SlowOnDevice final : public Exchanger {
  public:
   explicit SlowOnDevice(device::Device& device) : room_(device.allocate(2 * kBytes).value()) {}
@@ -424,7 +429,7 @@ class SlowOnDevice final : public Exchanger {
   const std::unique_ptr<device::Memory> room_;
 };
 
-TEST(Exchanger, WhatTheDeviceExchangesIsWaitedForThere) {
+TEST(Exchanger, WaitsOnTheDeviceForItsExchanges) {
   const plan::Mesh mesh = mesh_of("gpu=2");
   const plan::Graph graph = ops::read_plan(kPlans[0]);
   const auto layouts = spmd::infer_layouts(graph, mesh).value();
@@ -463,7 +468,7 @@ TEST(Exchanger, WhatTheDeviceExchangesIsWaitedForThere) {
   }
 }
 
-TEST(Exchanger, AFailureEndsTheStepAndAllLaterOnes) {
+TEST(Exchanger, AFailureEndsThisAndAllLaterSteps) {
   const plan::Graph graph = ops::read_plan(kPlans[0]);
   const plan::Mesh mesh = mesh_of("gpu=2");
   const auto layouts = spmd::infer_layouts(graph, mesh).value();
@@ -488,7 +493,7 @@ TEST(Exchanger, AFailureEndsTheStepAndAllLaterOnes) {
     }
 }
 
-// Two sums along two axes of the mesh, of which neither needs the other.
+// Two independent all-reduces along two axes of the mesh.
 constexpr std::string_view kTwoAxes =
     "plan p\n%0 = input {name=x, type=f32[b=8,d=4], layout=\"sliced(b) on gpu\"}\n"
     "%1 = input {name=y, type=f32[c=6,d=4], layout=\"sliced(c) on node\"}\n"
@@ -496,7 +501,7 @@ constexpr std::string_view kTwoAxes =
     "%4 = reduce %1 {kind=sum, to=[d]}\n%5 = all-reduce %4 {axis=node}\n"
     "%6 = add %3, %5\nreturn p=%3, q=%5, r=%6\n";
 
-// A rank alone, whose first exchange ends only when another has been started, or when the step is stopped.
+// A single rank whose first exchange ends only when another has started, or when the step stops.
 class MeetingExchanger final : public Exchanger {
  public:
   Status prepare(std::span<const program::Exchange* const>) override { return {}; }
@@ -540,8 +545,8 @@ program::Program program_of(std::string_view text, std::string_view mesh_text) {
   return program::compile(std::make_shared<plan::Graph>(std::move(local.graph))).value();
 }
 
-// What the simulator overlaps the executor overlaps too: a mover for each stream.
-TEST(Exchanger, TwoAxesMoveAtOnce) {
+// The executor overlaps what the simulator overlaps: one communication thread per stream.
+TEST(Exchanger, ExchangesAlongTwoAxesOverlap) {
   for (const int workers : {1, 2}) {
     MeetingExchanger exchanger;
     auto rank =
@@ -554,7 +559,7 @@ TEST(Exchanger, TwoAxesMoveAtOnce) {
   }
 }
 
-TEST(Exchanger, AFailureOfOneStreamEndsTheOthers) {
+TEST(Exchanger, AFailureOfOneStreamStopsTheOthers) {
   MeetingExchanger exchanger;
   exchanger.fails = 1;
   auto rank = Rank::start(program_of(kTwoAxes, "node=2, gpu=2"), {.exchanger = &exchanger});
@@ -568,7 +573,7 @@ TEST(Exchanger, AFailureOfOneStreamEndsTheOthers) {
   EXPECT_EQ(exchanger.started, 2u);
 }
 
-TEST(Exchanger, StreamsDoNotShow) {
+TEST(Exchanger, StreamsDoNotChangeResults) {
   for (const bool overlap : {true, false})
     for (const std::string_view mesh : {"node=2, gpu=2", "node=3, gpu=2", "node=1, gpu=2"})
       for (const int workers : {1, 2}) {
@@ -579,14 +584,15 @@ TEST(Exchanger, StreamsDoNotShow) {
 }
 
 // Over weft::comm: one rank gives up while others wait for it along another axis.
-TEST(Exchanger, WhoStopsEndsWhatOthersWaitFor) {
-  std::latch all_are_done(4);  // nobody leaves before: that would end the others too
+TEST(Exchanger, StoppingARankEndsTheWaitsOfOthers) {
+  std::latch all_are_done(4);  // a rank that left early would end the others too
   on_ranks(mesh_of("node=2, gpu=2"), TransportKind::inproc, [&](CommExchanger& exchanger, std::int32_t rank) {
     Moved along_gpu = moved(plan::ExchangeKind::all_reduce, "gpu", {4}, {}, 4, 4, rank);
     Moved along_node = moved(plan::ExchangeKind::all_reduce, "node", {4}, {}, 4, 4, rank);
     const std::array<const program::Exchange*, 2> both = {&along_gpu.exchange, &along_node.exchange};
     ASSERT_TRUE(exchanger.prepare(both).ok());
-    // Along gpu 1 waits for 0, along node 2 for 0 and 3 for 1, which is elsewhere.
+    // Along gpu 1 waits for 0; along node 2 waits for 0 and 3 for 1, which is in the other
+    // exchange.
     Moved& mine = rank == 1 ? along_gpu : along_node;
     Status status;
     if (rank != 0) {

@@ -1,4 +1,4 @@
-// Plans really run: every operator and the shipped models, by kernels, agree with their definitions.
+// Plans executed by kernels: every operator and the shipped models agree with their definitions.
 #include <numeric>
 
 #include <gtest/gtest.h>
@@ -8,14 +8,14 @@
 namespace weft::exec {
 namespace {
 
-constexpr double kFloat = 2e-5;  // what sums of floats may differ by from sums of doubles, here
+constexpr double kFloat = 2e-5;  // tolerance of float sums against double sums here
 
-// What plans for other devices are not made of.
+// Operators that plans for other devices do not contain.
 bool is_for_processors(const ops::Case& c) {
   return on_another_device() && (c.op == "linear-cross-entropy" || c.op == "attention-merge");
 }
 
-TEST(Execution, EveryOperatorIsItsDefinition) {
+TEST(Execution, EveryOperatorMatchesItsDefinition) {
   Random random(11);
   for (const ops::Case& c : ops::all_cases()) {
     if (is_for_processors(c)) continue;
@@ -34,7 +34,7 @@ TEST(Execution, EveryOperatorIsItsDefinition) {
   }
 }
 
-TEST(Execution, EveryOperatorIsItsDefinitionOnRandomLegalShapes) {
+TEST(Execution, EveryOperatorMatchesItsDefinitionOnRandomShapes) {
   Random random(12);
   for (int round = 0; round < 6; ++round)
     for (const ops::Case& c : ops::all_cases()) {
@@ -90,9 +90,9 @@ const std::vector<Small>& small_models() {
   return models;
 }
 
-// Forward, backward and update of the first step. Adam divides by the root of what it squares, so
-// where a gradient is all but zero its sign decides: parameters are compared more loosely.
-TEST(Execution, TrainingStepsOfTheModelsAreTheirDefinition) {
+// Forward, backward and update of the first step. Adam divides by the root of the squared gradient,
+// so for a gradient near zero its sign decides: parameters are compared more loosely.
+TEST(Execution, TrainingStepsOfModelsMatchTheirDefinition) {
   for (const Small& small : small_models()) {
     const plan::Graph graph = training_plan(small.model, small.sizes);
     Random random(5);
@@ -107,7 +107,7 @@ TEST(Execution, TrainingStepsOfTheModelsAreTheirDefinition) {
   }
 }
 
-// Large enough that loops over rows are cut, sums over rows are combined and products are split.
+// Large enough that row loops are split into tasks, partial row sums combined and products split.
 TEST(Execution, TasksOfALargerModelAgree) {
   const plan::Graph graph = training_plan(
       "char_gpt",
@@ -129,7 +129,7 @@ std::vector<std::byte> bytes_of(const Rank& rank) {
   return bytes;
 }
 
-TEST(Execution, TheSameBitsOnEveryRun) {
+TEST(Execution, IsBitwiseReproducible) {
   const plan::Graph graph = training_plan(
       "char_gpt",
       {{"b", 8, {}}, {"s", 32, {}}, {"d", 48, {}}, {"h", 3, {}}, {"layers", 2, {}}, {"v", 40, {}}});
@@ -149,8 +149,8 @@ TEST(Execution, TheSameBitsOnEveryRun) {
   }
 }
 
-// What a task waits for is all that keeps the bits: any order that respects it will do.
-TEST(Execution, AnyOrderThatWaitsGivesTheSameBits) {
+// The dependencies of tasks alone keep results bitwise equal: any order that respects them works.
+TEST(Execution, AnyOrderThatRespectsDependenciesGivesEqualBits) {
   const plan::Graph graph = training_plan(
       "char_gpt",
       {{"b", 8, {}}, {"s", 32, {}}, {"d", 48, {}}, {"h", 3, {}}, {"layers", 1, {}}, {"v", 40, {}}});
@@ -170,7 +170,7 @@ TEST(Execution, AnyOrderThatWaitsGivesTheSameBits) {
       if (left[t] == 0) ready.push_back(t);
     }
     while (!ready.empty()) {
-      // The first round takes them in order, the second the latest first, the rest at random.
+      // The first round picks the oldest, the second the latest, the others at random.
       const std::size_t pick = round == 0   ? 0
                                : round == 1 ? ready.size() - 1
                                             : static_cast<std::size_t>(random.below(ready.size()));

@@ -1,4 +1,4 @@
-// Products read what is spilled from a copy beside them, once; the numbers are the same.
+// Products read spilled tensors from a prefetched copy, once, with equal results.
 #include <memory>
 #include <string>
 
@@ -34,11 +34,11 @@ Tensors answer(program::Program program, const Tensors& sources) {
   return contents(*rank);
 }
 
-TEST(Fetch, ProductsReadNothingThatIsSpilled) {
+TEST(Fetch, ProductsReadFetchedCopiesOfSpilledTensors) {
   const auto graph = layers();
   program::CompileOptions options{.accelerated = true, .tiles = false};
   program::Program whole = program::compile(graph, options).value();
-  // Room for two pages of the device's, what a product fetches, and a layer or two.
+  // Room for two pages of the device, what a product fetches, and one or two layers.
   options.resident_limit = 4 * (std::int64_t{1} << 20) + 3 * 256 * 256 * 4;
   program::Program spilling = program::compile(graph, options).value();
   EXPECT_GT(spilling.spilled_bytes, 0);

@@ -1,5 +1,5 @@
-// Kernels that trap or never end on this machine's GPU, each in a process of its own, which nothing else can use then.
-// Without a GPU there is nothing to try, and that is said.
+// Kernels that trap or hang on this machine's GPU, each in a separate process, because the GPU
+// context is lost. Skipped without a GPU.
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -18,7 +18,7 @@
 namespace weft::exec {
 namespace {
 
-// A GPU, of which one unit's kernel is another text from some launch on.
+// A GPU on which one unit's kernel has faulty source from some launch on.
 class BrokenGpu final : public device::Device {
  public:
   BrokenGpu(std::shared_ptr<device::cuda::Gpu> gpu, std::size_t unit, std::string text)
@@ -56,7 +56,7 @@ class BrokenGpu final : public device::Device {
     Device::abandon();
     gpu_->abandon();
   }
-  // Launches of the unit that do nothing.
+  // Number of launches of the unit before the fault.
   unsigned long long* passes_left() { return reinterpret_cast<unsigned long long*>(passes_->bytes().data()); }
 
  private:
@@ -86,14 +86,14 @@ program::Program program_for_gpu() {
                           {.workers = 1, .any_float = true, .accelerated = true, .tiles = false})
       .value();
 }
-constexpr std::uint32_t kTask = 80;  // that fails
+constexpr std::uint32_t kTask = 80;  // the task that fails
 std::string of_task() {
   const program::Program program = program_for_gpu();
   EXPECT_GT(program.tasks.size(), 128u);
   return fmt::format("in unit {} of {} ", kTask + 1, program.tasks.size());
 }
 
-// Ends the process as the program would: with what went wrong, and 2.
+// Ends the process as the program would: prints the error and exits with its code.
 [[noreturn]] void run_broken(std::string_view text, unsigned long long good_steps, const FlightOptions& how) {
   auto gpu = device::cuda::Gpu::open(0, true);
   program::Program program = program_for_gpu();

@@ -1,4 +1,4 @@
-// What is written for a GPU compiles, and every unit of what is shipped has a kernel: no GPU is needed to know.
+// CUDA sources compile, and every unit of the shipped models has a kernel. Needs no GPU.
 #include <set>
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 using device::cuda::Handle;
 
-// Compiles each text once, for the oldest kind that is served or for Hopper.
+// Compiles each source once, for the oldest supported architecture or for Hopper.
 class CompiledOnly final : public device::cuda::Functions {
  public:
   explicit CompiledOnly(bool hopper = false) : hopper_(hopper) {}
@@ -47,19 +47,19 @@ void compile_all(const plan::Graph& graph, CompiledOnly& functions) {
   }
 }
 
-TEST(GpuTexts, OfWholeTrainingStepsCompile) {
+TEST(GpuSources, OfWholeTrainingStepsCompile) {
   if (const auto found = device::cuda::compiler(); !found.ok()) GTEST_SKIP() << found.error().message;
   if (const auto found = device::cuda::blas(); !found.ok()) GTEST_SKIP() << found.error().message;
   CompiledOnly functions;
   compile_all(training_plan("char_gpt", {{"b", 2, {}}, {"s", 16, {}}, {"layers", 1, {}}}), functions);
   const std::size_t one_layer = functions.texts();
   compile_all(training_plan("char_gpt", {{"b", 2, {}}, {"s", 16, {}}, {"layers", 3, {}}}), functions);
-  // Layers that are alike are one text; the sums that gather their gradients differ.
+  // Identical layers share their sources; the sums that gather their gradients differ.
   EXPECT_LT(functions.texts(), one_layer + one_layer / 2);
   compile_all(training_plan("digits_conv", {{"b", 4, {}}}), functions);
 }
 
-TEST(GpuTexts, OfNarrowNumbersAndAttentionCompile) {
+TEST(GpuSources, OfNarrowNumbersAndAttentionCompile) {
   if (const auto found = device::cuda::compiler(); !found.ok()) GTEST_SKIP() << found.error().message;
   if (const auto found = device::cuda::blas(); !found.ok()) GTEST_SKIP() << found.error().message;
   CompiledOnly functions;
@@ -80,8 +80,9 @@ max-pool-gradient | bf16[c=2,h=2,w=2] | bf16[c=2,h=20,w=20] | {size=4, stride=10
     compile_all(ops::graph_of(c), functions);
 }
 
-// Tokens sent to experts and back: few points and many, lists and none, a few rows summed by a thread, very many experts.
-TEST(GpuTexts, OfRoutingCompile) {
+// Tokens routed to experts and back: few elements and many, with and without lists, a few rows
+// summed by a thread, very many experts.
+TEST(GpuSources, OfRoutingCompile) {
   if (const auto found = device::cuda::compiler(); !found.ok()) GTEST_SKIP() << found.error().message;
   if (const auto found = device::cuda::blas(); !found.ok()) GTEST_SKIP() << found.error().message;
   CompiledOnly functions;
@@ -111,9 +112,10 @@ reduce | f32[b=40,k=64,d=1028] | {kind=max, to=[b,d]}
     compile_all(ops::graph_of(c), functions);
 }
 
-// Hopper has kernels of its own for attention: widths that fill no tile, heads that share keys, windows, masks, several tiles. What
-// they do not take (rows that do not begin at multiples of 16 bytes, heads wider than 128) keeps those of all others.
-TEST(GpuTexts, OfAttentionOnHopperCompile) {
+// Attention kernels for Hopper: widths that do not fill a tile, heads that share keys, windows,
+// masks, several tiles. Unsupported shapes (rows not aligned to 16 bytes, heads wider than 128) use
+// the general kernels.
+TEST(GpuSources, OfAttentionOnHopperCompile) {
   if (const auto found = device::cuda::compiler(); !found.ok()) GTEST_SKIP() << found.error().message;
   const auto texts_for_hopper = [](std::string_view table) {
     CompiledOnly functions(true);
@@ -139,8 +141,8 @@ attention:2 | f32[s=33,e=64] | f32[t=50,e=64] | f32[t=50,f=64] | {over=t, along=
       0u);
 }
 
-// Casts that kernels of an accelerator do themselves leave nothing unwritten, and logits lie in even rows.
-TEST(GpuTexts, WhatIsReadWasWritten) {
+// Casts fused into kernels of an accelerator leave nothing unwritten, and logits have padded rows.
+TEST(GpuSources, EveryReadFollowsAWrite) {
   for (const std::string_view precision : {"bf16", "f16"}) {
     const plan::Graph graph = narrow_training_plan(
         "char_gpt",
@@ -170,8 +172,9 @@ TEST(GpuTexts, WhatIsReadWasWritten) {
   }
 }
 
-// Heads that lie apart are copied side by side before they are summed over: one product, and the definition's numbers.
-TEST(GpuTexts, SumsThatLieApartAreJoined) {
+// Strided heads are copied to be contiguous before they are summed over: one product, with the
+// right result.
+TEST(GpuSources, MakesStridedSumsContiguous) {
   for (const std::string_view text :
        {"contract | f32[b=2,h=3,g=2,s=5,e=4] | f32[h=3,g=2,e=4,d=7] | {to=[b,s,d]}",
         "contract | f32[b=2,x=3,c=4,d=5] | f32[b=2,x=3,c=4,f=6] | {to=[x,d,f]}"}) {
@@ -194,7 +197,7 @@ TEST(GpuTexts, SumsThatLieApartAreJoined) {
   }
 }
 
-TEST(GpuTexts, WhatIsTooWideIsSaid) {
+TEST(GpuSources, ReportsHeadsThatAreTooWide) {
   CompiledOnly functions;
   const plan::Graph graph = ops::graph_of(
       ops::read_cases(
@@ -210,14 +213,14 @@ TEST(GpuTexts, WhatIsTooWideIsSaid) {
   EXPECT_EQ(kernel.error().message, "the GPU's attention has heads up to 256 wide: found 300 and 4");
 }
 
-TEST(GpuTexts, WhatDoesNotCompileIsSaid) {
+TEST(GpuSources, ReportsCompilerErrors) {
   if (const auto found = device::cuda::compiler(); !found.ok()) GTEST_SKIP() << found.error().message;
   const auto image = device::cuda::compile("extern \"C\" __global__ void f() { nonsense(); }", "sm_80");
   ASSERT_FALSE(image.ok());
   EXPECT_NE(image.error().message.find("nonsense"), std::string::npos);
 }
 
-TEST(GpuTexts, AMachineWithoutAGpuSaysWhatItLacks) {
+TEST(GpuSources, ReportsWhatAMachineWithoutAGpuLacks) {
   if (device::cuda::driver().ok()) GTEST_SKIP() << "this machine has a driver";
   const auto opened = device::open_device("cuda:0");
   ASSERT_FALSE(opened.ok());

@@ -1,4 +1,4 @@
-// What an update computes in case is left out where it is not needed, and is right where it is.
+// Speculative work of an update is skipped where it is not needed, and is right where it is.
 #include <cstring>
 #include <memory>
 #include <string_view>
@@ -15,7 +15,7 @@
 namespace weft::exec {
 namespace {
 
-// A step by g that stands where `limit` is at least 10, and else is done again by half of g.
+// A step by g that is kept if `limit` is at least 10 and else is redone by half of g.
 constexpr std::string_view kStep = R"(plan step
 %0 = input {{name=limit, type=f32[]}}
 %1 = input {{name=g, type=f32[n={0}]}}
@@ -31,8 +31,8 @@ return "next w"=%9
 )";
 
 struct Stepped {
-  std::vector<float> weight, again;  // what the parameter holds, and what the second optimizer wrote
-  std::size_t left_out = 0;          // units that a flag may leave out
+  std::vector<float> weight, again;  // the updated parameter, and what the second optimizer wrote
+  std::size_t left_out = 0;          // units that a flag may skip
 };
 
 Stepped step(std::int64_t n, float limit, int workers) {
@@ -44,7 +44,7 @@ Stepped step(std::int64_t n, float limit, int workers) {
     if (unit.unless) ++stepped.left_out;
     if (!unit.nodes.empty() && unit.nodes.front() == plan::NodeId(8u)) again = unit.writes.front().buffer;
   }
-  // Apart from each other, so that what was written stays.
+  // Without shared memory, so that writes stay visible.
   std::int64_t next = program.persistent_bytes;
   for (program::Buffer& buffer : program.buffers)
     if (!program::is_persistent(buffer.role)) {
@@ -69,11 +69,11 @@ Stepped step(std::int64_t n, float limit, int workers) {
   return stepped;
 }
 
-TEST(LeftOut, WhatStandsIsNotDoneAgain) {
+TEST(SkippedUnits, SkipsUnneededWork) {
   for (const int workers : {1, 3})
     for (const std::int64_t n : {1, 7, 200'000}) {
       const Stepped stands = step(n, 11, workers), taken_back = step(n, 9, workers);
-      EXPECT_EQ(stands.left_out, 1u) << n;  // what it reads could be made before the flag is known
+      EXPECT_EQ(stands.left_out, 1u) << n;  // its inputs could be computed before the flag is known
       const auto size = static_cast<std::size_t>(n);
       EXPECT_EQ(stands.weight, std::vector<float>(size, -3)) << n;
       EXPECT_EQ(stands.again, std::vector<float>(size, 0)) << n << ": it was computed";

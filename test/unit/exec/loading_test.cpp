@@ -1,4 +1,5 @@
-// Weights that are loaded while a step begins: on the processor, and on the device that WEFT_TEST_DEVICE names.
+// Weights that are loaded while a step begins: on the CPU, and on the device that WEFT_TEST_DEVICE
+// names.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -15,7 +16,7 @@
 namespace weft::exec {
 namespace {
 
-// What a rank keeps, in memory of the host's.
+// The saved state of a rank, in host memory.
 struct KeptBytes {
   explicit KeptBytes(const Rank& rank) {
     const program::Program& program = rank.program();
@@ -43,7 +44,7 @@ plan::Graph gpt() {
       "char_gpt", {{"b", 2, {}}, {"s", 6, {}}, {"d", 8, {}}, {"h", 2, {}}, {"layers", 3, {}}, {"v", 12, {}}});
 }
 
-TEST(OwnKernelsLoading, AStepThatWaitsForItsWeightsGivesTheSameBits) {
+TEST(OwnKernelsLoading, LoadingDuringAStepGivesEqualBits) {
   Random random(5);
   const plan::Graph graph = gpt();
   const Tensors sources = random_sources(graph, 10, random);
@@ -53,7 +54,7 @@ TEST(OwnKernelsLoading, AStepThatWaitsForItsWeightsGivesTheSameBits) {
   fill(*rank, sources);
   const KeptBytes kept(*rank);
   ASSERT_TRUE(expected->step().ok());
-  // Other numbers, so that a weight that came too late or never would show.
+  // Different numbers, so that a weight that arrives late or never is noticed.
   Tensors others = random_sources(graph, 10, random);
   fill(*rank, others);
   ASSERT_TRUE(rank->step().ok());
@@ -77,8 +78,8 @@ std::unique_ptr<Rank> on_distant(const plan::Graph& graph) {
   return Rank::start(std::move(program), {.device = std::make_shared<device::DistantDevice>()}).value();
 }
 
-// Copies that come late: on a device whose streams do their work when they get to it.
-TEST(OwnKernelsLoading, ADistantDeviceWaitsForEveryWeightThatItReads) {
+// Late copies: on a device whose streams run their work asynchronously.
+TEST(OwnKernelsLoading, ADistantDeviceWaitsForEveryWeightItReads) {
   Random random(6);
   const plan::Graph graph = gpt();
   const Tensors sources = random_sources(graph, 10, random);
@@ -90,7 +91,7 @@ TEST(OwnKernelsLoading, ADistantDeviceWaitsForEveryWeightThatItReads) {
     ASSERT_TRUE(
         rank->write(port, [](std::span<std::byte> bytes) { std::ranges::fill(bytes, std::byte{}); }).ok());
   const std::vector<Loaded> weights = kept.weights();
-  // One group a tensor: the first tasks begin when most are still to come.
+  // One group per tensor: the first tasks begin when most groups have not arrived.
   LoadingGroups groups;
   for (const auto& group : loading_groups(rank->program(), weights, {.wire = {1e-6, 1e9}, .step_seconds = 1}))
     for (const std::size_t i : group) groups.push_back({i});
@@ -100,8 +101,9 @@ TEST(OwnKernelsLoading, ADistantDeviceWaitsForEveryWeightThatItReads) {
   for (const auto& [name, tensor] : wanted) EXPECT_EQ(found.at(name).data, tensor.data) << name;
 }
 
-// From memory that is not page-locked: through two pieces that are smaller than most tensors, in groups that are not.
-TEST(OwnKernelsLoading, WhatIsNotPageLockedIsStagedOnTheWay) {
+// From memory that is not page-locked: through two staging buffers smaller than most tensors, in
+// groups that are larger.
+TEST(OwnKernelsLoading, StagesMemoryThatIsNotPageLocked) {
   Random random(7);
   const plan::Graph graph = gpt();
   const Tensors sources = random_sources(graph, 10, random);
@@ -116,7 +118,7 @@ TEST(OwnKernelsLoading, WhatIsNotPageLockedIsStagedOnTheWay) {
                 .ok());
       const std::vector<Loaded> weights = kept.weights();
       ASSERT_TRUE(rank->load(weights, groups_of_bytes(rank->program(), weights, together), staged).ok());
-      for (int step = 0; step < 3; ++step) {  // as it is loaded, written down, and launched as one
+      for (int step = 0; step < 3; ++step) {  // while loading, recording, and as one launch
         ASSERT_TRUE(expected->step().ok());
         ASSERT_TRUE(rank->step().ok());
       }
@@ -125,7 +127,7 @@ TEST(OwnKernelsLoading, WhatIsNotPageLockedIsStagedOnTheWay) {
     }
 }
 
-TEST(OwnKernelsLoading, GroupsHoldEveryTensorOnceInTheOrderOfTheirUse) {
+TEST(OwnKernelsLoading, GroupsHaveEveryTensorOnceInOrderOfUse) {
   const auto rank = start(gpt(), 1);
   const KeptBytes kept(*rank);
   const std::vector<Loaded> weights = kept.weights();
@@ -153,7 +155,7 @@ TEST(OwnKernelsLoading, GroupsHoldEveryTensorOnceInTheOrderOfTheirUse) {
              tasks.begin();
     };
     EXPECT_TRUE(std::ranges::is_sorted(all, {}, first_use));
-    if (seconds == 0) EXPECT_EQ(groups.size(), 1u);  // nothing to hide behind: one transfer
+    if (seconds == 0) EXPECT_EQ(groups.size(), 1u);  // nothing to overlap with: one transfer
     most = std::max(most, groups.size());
   }
   EXPECT_GE(most, 3u);  // an accelerator reads the moments of many tensors at once

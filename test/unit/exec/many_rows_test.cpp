@@ -1,5 +1,5 @@
-// Sums over many rows, as gradients of biases and norms are: on the device that WEFT_TEST_DEVICE names against the
-// processor.
+// Sums over many rows, as in gradients of biases and norms: the device that WEFT_TEST_DEVICE names
+// compared with the CPU.
 #include <string>
 
 #include <fmt/format.h>
@@ -21,15 +21,15 @@ void expect_as_defined(const std::string& text, Random& random) {
   expect_near(contents(*rank), interpreted(graph, inputs), 1e-4, 1e-4, text);
 }
 
-TEST(OwnKernelsManyRows, SumsAreTheirDefinition) {
+TEST(OwnKernelsManyRows, SumsMatchTheirDefinition) {
   Random random(17);
   for (const int rows : {1, 63, 64, 100, 128, 500, 3000})
     for (const int length : {1, 5, 32, 128, 512, 1500})
       expect_as_defined(fmt::format("reduce | f32[b={},d={}] | {{kind=sum, to=[d]}}", rows, length), random);
 }
 
-// A few rows that follow each other, many times: by one thread on a GPU, with what else the loop makes; f32 sums.
-TEST(OwnKernelsManyRows, SumsOfAFewRowsAreTheirDefinition) {
+// A few adjacent rows, many times: on a GPU by one thread, fused with the rest of the loop, in f32.
+TEST(OwnKernelsManyRows, SumsOfAFewRowsMatchTheirDefinition) {
   Random random(19);
   for (const std::string_view text :
        {"reduce | f32[b=520,k=2,d=256] | {kind=sum, to=[b,d]}",
@@ -42,8 +42,8 @@ TEST(OwnKernelsManyRows, SumsOfAFewRowsAreTheirDefinition) {
     expect_as_defined(std::string(text), random);
 }
 
-// A step of a model whose rows are many enough for kernels to share them, against the processor's.
-TEST(OwnKernelsManyRows, AModelsGradientsAreTheProcessors) {
+// A step of a model with enough rows that kernels share them, compared with the CPU.
+TEST(OwnKernelsManyRows, GradientsOfAModelMatchTheCpu) {
   if (!on_another_device()) GTEST_SKIP() << "WEFT_TEST_DEVICE names no other device";
   for (const std::int64_t b : {1, 2, 5, 16}) {
     Random random(23);
@@ -56,7 +56,7 @@ TEST(OwnKernelsManyRows, AModelsGradientsAreTheProcessors) {
       fill(**rank, sources);
       ASSERT_TRUE((*rank)->step().ok());
     }
-    // Moments are the gradients themselves, scaled: parameters hide what is wrong with them.
+    // Moments are scaled gradients; parameters would hide their errors.
     expect_near(contents(*there), contents(*here), 2e-3, 2e-4, fmt::format("b = {}", b));
   }
 }

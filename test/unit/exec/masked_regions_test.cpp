@@ -1,5 +1,5 @@
-// Masks over positions: what the analysis finds, what it leaves alone, and that programs which make use of it
-// compute what others do, bit for bit.
+// Masks over positions: which regions the analysis finds, which it does not, and that programs that
+// skip them are bitwise equal to others.
 #include "weft/program/tasks/masked_regions.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace weft::program {
 namespace {
 
-// One head of attention, with its mask in several ways.
+// One head of attention, with variants of its mask.
 struct Attention {
   std::string t = "along=t, size=6", s = "along=s, size=6";  // %4 and %5
   std::string mask = "less-equal %4, %5 : bool[t=6,s=6]", fill = "-inf", outputs = "y=%10";
@@ -41,7 +41,7 @@ return {}
     return read.ok() ? std::move(*read) : plan::Graph();
   }
 
-  // What the scores' product and the values' leave out, "later > earlier + offset" or "".
+  // The regions skipped by the products of scores and of values, "later > earlier + offset" or "".
   std::pair<std::string, std::string> regions() const {
     const plan::Graph made = graph();
     const MaskedRegions masked = find_masked_regions(made, std::vector<bool>(made.node_count(), true));
@@ -60,7 +60,7 @@ return {}
 
 using Pair = std::pair<std::string, std::string>;
 
-TEST(MaskedRegions, EveryComparisonOfPositions) {
+TEST(MaskedRegions, FindsEveryComparisonOfPositions) {
   EXPECT_EQ((Attention{.mask = "less-equal %4, %5 : bool[t=6,s=6]"}.regions()), (Pair{"t > s+0", "t > s+0"}));
   EXPECT_EQ((Attention{.mask = "less %4, %5 : bool[t=6,s=6]"}.regions()), (Pair{"t > s-1", "t > s-1"}));
   EXPECT_EQ((Attention{.mask = "greater %4, %5 : bool[t=6,s=6]"}.regions()), (Pair{"s > t-1", "s > t-1"}));
@@ -70,24 +70,24 @@ TEST(MaskedRegions, EveryComparisonOfPositions) {
             (Pair{"t > s+0", "t > s+0"}));
 }
 
-// A rank that has rows 12 to 17 of the sentence.
-TEST(MaskedRegions, ASliceCountsFromWhereItBegins) {
+// A rank that has rows 12 to 17 of the sequence.
+TEST(MaskedRegions, SlicesUseTheirOffset) {
   EXPECT_EQ((Attention{.s = "along=s, size=6, begin=12"}.regions()), (Pair{"t > s+12", "t > s+12"}));
   EXPECT_EQ((Attention{.t = "along=t, size=6, begin=12"}.regions()), (Pair{"t > s-12", "t > s-12"}));
-  // Floats do not count that far.
+  // Floats do not represent integers that large exactly.
   EXPECT_EQ((Attention{.s = "along=s, size=6, begin=16777215"}.regions()), (Pair{"", ""}));
 }
 
-TEST(MaskedRegions, WhatIsNotAMaskLeavesEverything) {
+TEST(MaskedRegions, IgnoresOtherSelects) {
   EXPECT_EQ((Attention{.mask = "equal %4, %5 : bool[t=6,s=6]"}.regions()), (Pair{"", ""}));
-  // The scores are dropped, but the shares of a large negative number need not be zero.
+  // The scores are skipped, but the weights of a large negative number need not be zero.
   EXPECT_EQ((Attention{.fill = "-1e9"}.regions()), (Pair{"t > s+0", ""}));
-  // Someone else reads the scores.
+  // The scores have another reader.
   EXPECT_EQ((Attention{.outputs = "y=%10, scores=%3"}.regions()), (Pair{"", "t > s+0"}));
 }
 
-// Rows from the middle of a sentence, rows that the mask leaves nothing of, masks the other way round.
-TEST(MaskedRegions, SlicesRunAsTheyAreDefined) {
+// Rows from the middle of a sequence, rows that are masked entirely, masks in the other direction.
+TEST(MaskedRegions, SlicesMatchTheirDefinition) {
   Random random(12);
   for (const std::string s : {"along=s, size=6", "along=s, size=6, begin=3", "along=s, size=6, begin=12"})
     for (const std::string t : {"along=t, size=6", "along=t, size=6, begin=2", "along=t, size=6, begin=12"})
@@ -109,8 +109,8 @@ std::shared_ptr<const plan::Graph> small_gpt() {
   return std::make_shared<plan::Graph>(exec::training_plan("char_gpt", kSizes));
 }
 
-// Scores and values, and the gradients of both of both their operands.
-TEST(MaskedRegions, SixProductsOfEveryAttentionLeaveOutTheirHalf) {
+// Scores and values, and the gradients of both operands of both.
+TEST(MaskedRegions, SixProductsPerAttentionSkipHalf) {
   const auto program = compile(small_gpt());
   ASSERT_TRUE(program.ok());
   std::map<std::pair<Side, Side>, int> found;
@@ -129,7 +129,7 @@ TEST(MaskedRegions, SixProductsOfEveryAttentionLeaveOutTheirHalf) {
 }
 
 // The softmax and its gradient.
-TEST(MaskedRegions, TwoLoopsOfEveryAttentionEndEarly) {
+TEST(MaskedRegions, TwoLoopsPerAttentionEndEarly) {
   const auto program = compile(small_gpt());
   ASSERT_TRUE(program.ok());
   int loops = 0;
@@ -143,7 +143,7 @@ TEST(MaskedRegions, TwoLoopsOfEveryAttentionEndEarly) {
   EXPECT_EQ(loops, 4);
 }
 
-TEST(MaskedRegions, AStepHasTheSameBitsWithAndWithout) {
+TEST(MaskedRegions, StepsAreBitwiseEqualWithAndWithout) {
   const auto graph = small_gpt();
   Random random(9);
   const exec::Tensors sources = exec::random_sources(*graph, 40, random);
@@ -167,7 +167,7 @@ TEST(MaskedRegions, AStepHasTheSameBitsWithAndWithout) {
   }
 }
 
-TEST(MaskedRegions, AStepIsItsDefinition) {
+TEST(MaskedRegions, AStepMatchesItsDefinition) {
   const auto graph = small_gpt();
   Random random(10);
   const exec::Tensors sources = exec::random_sources(*graph, 40, random);

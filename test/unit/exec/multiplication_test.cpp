@@ -1,4 +1,4 @@
-// What is kept of a choice is read back as it was, and by nobody whom it is not for.
+// A stored choice of algorithm is read back unchanged, and only for the same key.
 #include "weft/device/cuda/multiplication.h"
 
 #include <gtest/gtest.h>
@@ -9,13 +9,13 @@ namespace {
 const Multiplication kProduct{.m = 768, .n = 16384, .k = 3072, .lda = 768, .ldb = 3072, .ldc = 768};
 constexpr ProductAlgorithm kAlgorithm = {1, 0, 0xffffffffffffffff, 42, 5, 6, 7, 0x8000000000000000};
 
-TEST(KeptChoice, AChoiceIsReadAsItWasWritten) {
+TEST(StoredChoice, ReadsBackWhatWasWritten) {
   const std::string key = kProduct.key() + " on NVIDIA H200 by cuBLASLt 130000";
   const std::string text = print_choice(key, kAlgorithm);
   EXPECT_EQ(read_choice(key, text), kAlgorithm) << text;
 }
 
-TEST(KeptChoice, AnotherLibraryOrGpuOrShapeHasAnotherChoice) {
+TEST(StoredChoice, DependsOnLibraryGpuAndShape) {
   const std::string key = kProduct.key() + " on NVIDIA H200 by cuBLASLt 130000";
   const std::string text = print_choice(key, kAlgorithm);
   EXPECT_FALSE(read_choice(kProduct.key() + " on NVIDIA H200 by cuBLASLt 130100", text));
@@ -26,7 +26,7 @@ TEST(KeptChoice, AnotherLibraryOrGpuOrShapeHasAnotherChoice) {
   EXPECT_FALSE(read_choice(other.key() + " on NVIDIA H200 by cuBLASLt 130000", text));
 }
 
-TEST(KeptChoice, AChoiceThatWasCutOrChangedIsNone) {
+TEST(StoredChoice, RejectsTruncatedOrChangedChoices) {
   const std::string key = kProduct.key(), text = print_choice(key, kAlgorithm);
   for (std::size_t size = 0; size < text.size(); ++size)
     EXPECT_FALSE(read_choice(key, text.substr(0, size))) << size;
@@ -39,8 +39,9 @@ TEST(KeptChoice, AChoiceThatWasCutOrChangedIsNone) {
   EXPECT_FALSE(read_choice(key, ""));
 }
 
-// Every number that the library is told stands in the key: two that differ in one are two choices.
-TEST(Multiplication, KeysTellAllApart) {
+// The key contains every number that the library receives: a change in any of them is another
+// choice.
+TEST(Multiplication, KeysContainEveryField) {
   const auto differs = [](auto Multiplication::*field) {
     Multiplication other = kProduct;
     other.*field = static_cast<std::remove_reference_t<decltype(other.*field)>>(!(other.*field) ? 1 : 0);

@@ -1,4 +1,4 @@
-// Attention in every shape and narrow numbers in whole steps: on the processor, and on the device that
+// Attention in every shape, and narrow types in whole steps: on the CPU, and on the device that
 // WEFT_TEST_DEVICE names (make test-gpu).
 #include <cmath>
 
@@ -11,7 +11,7 @@
 namespace weft::exec {
 namespace {
 
-// What a source of this type can hold of the numbers.
+// Rounds the numbers to what a source of this type can hold.
 void round_to(plan::DType dtype, ops::Tensor<double>& tensor) {
   std::array<std::byte, 8> held = {};
   for (double& element : tensor.data) {
@@ -30,7 +30,8 @@ void round_sources(const plan::Graph& graph, Tensors& sources) {
   }
 }
 
-// Within a part of the largest number of each tensor: sums of narrow numbers lose that much wherever they cancel.
+// Within a fraction of the largest element of each tensor: sums of narrow numbers lose that much by
+// cancellation.
 void expect_close(const Tensors& found, const Tensors& expected, double part) {
   for (const auto& [name, tensor] : expected) {
     double largest = 1e-3;
@@ -47,8 +48,8 @@ void expect_close(const Tensors& found, const Tensors& expected, double part) {
   }
 }
 
-// TYPE stands for each of the types. Heads that share keys, keys that lie elsewhere, lengths and widths that are no
-// multiple of a tile, windows, masks, queries that see nothing.
+// TYPE stands for each of the types. Covers heads that share keys, other key layouts, lengths and
+// widths that are not multiples of a tile, windows, masks, and queries that see no key.
 constexpr std::string_view kAttentions =
     R"(attention:2 | TYPE[b=2,h=3,s=70,e=64] | TYPE[b=2,h=3,t=70,e=64] | TYPE[b=2,h=3,t=70,e=64] | {over=t, along=s, inner=[e], causal=1, divisor=8}
 attention:2 | TYPE[b=2,s=130,h=2,e=32] | TYPE[b=2,t=75,h=2,e=32] | TYPE[b=2,t=75,h=2,f=48] | {over=t, along=s, inner=[e], divisor=5}
@@ -65,7 +66,7 @@ attention-gradient:3 | TYPE[s=140,e=128] | TYPE[t=140,e=128] | TYPE[t=140,e=128]
 attention-gradient:3 | TYPE[s=20,e=192] | TYPE[t=90,e=192] | TYPE[t=90,f=136] | TYPE[s=20,f=136] | f32[s=20] | TYPE[s=20,f=136] | {over=t, along=s, inner=[e], begin=4, causal=1, divisor=-14}
 )";
 
-// Several tiles of queries and of keys, the last of them shorter.
+// Several tiles of queries and of keys, the last of each shorter.
 constexpr std::string_view kLongAttentions =
     R"(attention:2 | TYPE[g=2,s=210,e=64] | TYPE[t=270,e=64] | TYPE[t=270,e=64] | {over=t, along=s, inner=[e], causal=1, begin=60, window=150, divisor=30}
 attention:2 | TYPE[s=270,h=2,e=80] | TYPE[t=300,h=2,e=80] | TYPE[t=300,h=2,e=80] | {over=t, along=s, inner=[e], divisor=30}
@@ -99,12 +100,12 @@ void expect_attention_as_defined(std::string_view cases, std::uint64_t seed) {
   }
 }
 
-TEST(OwnKernels, AttentionOfEveryWidthIsItsDefinition) { expect_attention_as_defined(kAttentions, 31); }
-TEST(OwnKernels, AttentionOverSeveralTilesIsItsDefinition) {
+TEST(OwnKernels, AttentionOfEveryWidthMatchesItsDefinition) { expect_attention_as_defined(kAttentions, 31); }
+TEST(OwnKernels, AttentionOverSeveralTilesMatchesItsDefinition) {
   expect_attention_as_defined(kLongAttentions, 33);
 }
 
-// By kernels of its own, on one worker and on three.
+// With its own kernels, on one worker and on three.
 void expect_as_defined(const ops::Case& c, Random& random, double part) {
   SCOPED_TRACE(ops::text_of(c));
   const plan::Graph graph = ops::graph_of(c);
@@ -120,10 +121,10 @@ void expect_as_defined(const ops::Case& c, Random& random, double part) {
   }
 }
 
-// Several tiles of rows, the last of them shorter, stretches of classes that are no multiple of anything; rows without
-// a label.
-TEST(OwnKernels, ATiledLossIsItsDefinition) {
-  if (on_another_device()) GTEST_SKIP() << "it is the processor's";
+// Several tiles of rows with a shorter last one, ranges of classes of odd sizes, and rows without a
+// label.
+TEST(OwnKernels, TiledLossMatchesItsDefinition) {
+  if (on_another_device()) GTEST_SKIP() << "only for the CPU";
   Random random(32);
   for (const std::string_view type : {"f32", "bf16", "f16"}) {
     std::string table(
@@ -150,9 +151,9 @@ TEST(OwnKernels, ATiledLossIsItsDefinition) {
   }
 }
 
-// Both kinds, either operand turned, several of them, sums longer than what is widened at a time.
-TEST(OwnKernels, AProductOfEightBitsIsItsDefinition) {
-  if (on_another_device()) GTEST_SKIP() << "it is the processor's";
+// Both kinds, either operand transposed, batches, and sums longer than what is widened at a time.
+TEST(OwnKernels, EightBitProductsMatchTheirDefinition) {
+  if (on_another_device()) GTEST_SKIP() << "only for the CPU";
   Random random(33);
   for (const ops::Case& c :
        ops::read_cases("contract | f8e4m3[m=7,k=1300] | f8e4m3[k=1300,n=19] | {to=[m,n]}\n"
@@ -164,8 +165,8 @@ TEST(OwnKernels, AProductOfEightBitsIsItsDefinition) {
     expect_as_defined(c, random, 1e-2);
 }
 
-// Three steps: a device that records a step gives the second and third as it wrote them down.
-TEST(Execution, StepsInNarrowNumbersAreNearTheirDefinition) {
+// Three steps: a device that records a step replays the recording for the second and third.
+TEST(Execution, StepsInNarrowTypesAreNearTheirDefinition) {
   for (const std::string_view name : {"bf16", "f16"}) {
     SCOPED_TRACE(name);
     const plan::Graph graph = narrow_training_plan(
@@ -175,7 +176,7 @@ TEST(Execution, StepsInNarrowNumbersAreNearTheirDefinition) {
     Tensors sources = random_sources(graph, 17, random);
     for (auto& [source, tensor] : sources)
       if (source.find("scale") != std::string::npos)
-        tensor.data = {64.0};  // of the loss; a step count is zero
+        tensor.data = {64.0};  // the loss scale; a step counter is zero
     round_sources(graph, sources);
     const auto rank = start(graph, 1);
     EXPECT_EQ(rank->reference_units(), 0u);

@@ -1,4 +1,5 @@
-// What a parameter or a state holds next is written where it lies where that is safe, and copied there where it is not.
+// The next value of a parameter or state is written in place where that is safe, and copied where
+// it is not.
 #include <memory>
 #include <string>
 #include <string_view>
@@ -19,7 +20,7 @@ struct Held {
   std::vector<double> weight, master;
 };
 
-// Two steps, from a weight of ones and a master.
+// Two steps, from a weight and a master weight of ones.
 Held after_two_steps(std::string_view text, int workers, double master = 1) {
   const auto graph = std::make_shared<plan::Graph>(plan::read(text, ops::all()).value());
   program::Program program = program::compile(graph, {.workers = workers, .any_float = true}).value();
@@ -44,8 +45,8 @@ constexpr std::string_view kSources =
     "init=zeros}\n"
     "%2 = cast %0 {to=f32}\n";
 
-// The weight is its master, rounded; the gradient is the weight.
-TEST(NextValues, AMasterAndItsWeightAreWrittenInPlace) {
+// The weight is its rounded master weight; the gradient is the weight.
+TEST(NextValues, UpdatesMasterAndWeightInPlace) {
   for (const int workers : {1, 3}) {
     const Held held =
         after_two_steps(std::string(kSources) +
@@ -58,7 +59,7 @@ TEST(NextValues, AMasterAndItsWeightAreWrittenInPlace) {
   }
 }
 
-TEST(NextValues, WhatIsReadAfterwardsIsNotOverwritten) {
+TEST(NextValues, DoesNotOverwriteValuesThatAreReadLater) {
   for (const int workers : {1, 3}) {
     const Held held = after_two_steps(std::string(kSources) +
                                           "%3 = sgd %1, %2 {lr=0.5} in update\n%4 = mul %1, %3 in update\n"
@@ -72,8 +73,8 @@ TEST(NextValues, WhatIsReadAfterwardsIsNotOverwritten) {
   }
 }
 
-// As where a step is taken back: what was is chosen from, element by element.
-TEST(NextValues, WhatIsChosenBetweenOldAndNewIsWrittenInPlace) {
+// As when a step is undone: an element-wise select between the old and the new value.
+TEST(NextValues, SelectsBetweenOldAndNewInPlace) {
   for (const int workers : {1, 3}) {
     const Held held = after_two_steps(std::string(kSources) +
                                           "%3 = mul %1, %2 in update\n%4 = add %3, %3 in update\n"
@@ -88,8 +89,8 @@ TEST(NextValues, WhatIsChosenBetweenOldAndNewIsWrittenInPlace) {
   }
 }
 
-// Each is to hold what the other held, and three times as much: neither may be overwritten before both are read.
-TEST(NextValues, TwoMayChangePlaces) {
+// Each gets three times the value of the other: neither may be overwritten before both are read.
+TEST(NextValues, SwapsTwoValues) {
   for (const int workers : {1, 3}) {
     const Held held = after_two_steps(std::string(kSources) +
                                           "%3 = add %1, %1 in update\n%4 = add %3, %1 in update\n"

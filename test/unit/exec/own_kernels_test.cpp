@@ -1,5 +1,6 @@
-// Operators with a kernel of their own: in every order of their indices, large enough to be cut, with the
-// same bits on any number of workers. And which are left to their definition, with the reason.
+// Operators with their own kernels: in every order of their indices, large enough to be split into
+// tasks, with bitwise equal results for any number of workers. Also which operators run by their
+// definition, and why.
 #include <gtest/gtest.h>
 
 #include "execution_case.h"
@@ -67,7 +68,7 @@ conv2d-weight-gradient | f32[b=6,o=24,h=9,w=9] | f32[b=6,c=40,h=9,w=9] | {paddin
 conv2d-weight-gradient | f32[b=6,o=24,h=9,w=9] | f32[b=6,c=48,h=9,w=9] | {padding=1, groups=12, type=f32[o=24,i=4,r=3,q=3]}
 )";
 
-TEST(OwnKernels, AreTheirDefinitionInAnyOrderOfIndices) {
+TEST(OwnKernels, MatchTheirDefinitionInAnyOrderOfIndices) {
   Random random(22);
   for (const ops::Case& c : ops::read_cases(kKernels)) {
     SCOPED_TRACE(ops::text_of(c));
@@ -90,8 +91,8 @@ TEST(OwnKernels, AreTheirDefinitionInAnyOrderOfIndices) {
   }
 }
 
-// One row of a batch against a matrix that lies either way, and a dot product that has nothing else.
-TEST(OwnKernels, AProductOfOneRowIsAProduct) {
+// One row of a batch times a matrix in either layout, and a dot product without other indices.
+TEST(OwnKernels, AProductOfOneRowUsesTheProductKernel) {
   Random random(24);
   for (const ops::Case& c : ops::read_cases(R"(contract | f32[b=1,k=37] | f32[k=37,n=53] | {to=[b,n]}
 contract | f32[b=1,k=37] | f32[n=53,k=37] | {to=[b,n]}
@@ -113,9 +114,9 @@ contract | f32[b=1,k=1] | f32[k=1,n=5] | {to=[b,n]}
   }
 }
 
-// Large enough that one worker's tasks are several.
-TEST(OwnKernels, AreCutIntoTasks) {
-  if (on_another_device()) GTEST_SKIP() << "it cuts units itself";
+// Large enough that one worker has several tasks.
+TEST(OwnKernels, AreSplitIntoTasks) {
+  if (on_another_device()) GTEST_SKIP() << "it splits units itself";
   Random random(23);
   for (const ops::Case& c : ops::read_cases(
            R"(batch-norm:4 | f32[b=60,c=33,h=7,w=7] | f32[c=33] | f32[c=33] > 0 | {over=[b,h,w]}
@@ -133,7 +134,7 @@ struct ByDefinition {
   std::string_view row, why;
 };
 
-TEST(OwnKernels, WhatIsLeftToTheDefinitionSaysWhy) {
+TEST(OwnKernels, ReportWhyTheDefinitionRuns) {
   if (on_another_device()) GTEST_SKIP() << "it has kernels of its own";
   const ByDefinition rows[] = {
       {"contract | f32[b=2,d=3] | f32[d=3,f=2] | f32[f=2,c=2] | {to=[b,c]}",

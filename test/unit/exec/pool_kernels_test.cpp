@@ -1,5 +1,6 @@
-// Pools and their gradients against their definition, on the processor and on the device that WEFT_TEST_DEVICE names:
-// windows that overlap, leave gaps or reach into padding, planes of odd sizes, equal numbers in a window and no numbers.
+// Pooling and its gradients compared with their definition, on the CPU and on the device that
+// WEFT_TEST_DEVICE names: windows that overlap, leave gaps or reach into padding, planes of odd
+// sizes, ties within a window, and NaN.
 #include <cmath>
 #include <limits>
 
@@ -10,7 +11,7 @@
 namespace weft::exec {
 namespace {
 
-// The gradient's operands are that of y, and x.
+// The gradient reads the gradient of y, and x.
 constexpr std::string_view kPools = R"(max-pool | f32[b=3,c=5,h=12,w=16] | {size=3, stride=2, padding=1}
 max-pool | f32[c=5,h=112,w=112] | {size=3, stride=2, padding=1}
 max-pool | f32[h=7,w=9] | {size=2, stride=2}
@@ -29,7 +30,7 @@ max-pool-gradient | f32[c=2,h=2,w=2] | f32[c=2,h=20,w=20] | {size=4, stride=10}
 avg-pool-gradient | f32[c=2,h=6,w=7] | {size=3, stride=2, padding=1, type=f32[c=2,h=11,w=13]}
 )";
 
-TEST(OwnKernelsPools, AreTheirDefinitionWithEqualNumbersToo) {
+TEST(OwnKernelsPools, MatchTheirDefinitionWithTies) {
   Random random(29);
   for (const ops::Case& c : ops::read_cases(kPools)) {
     const plan::Graph graph = ops::graph_of(c);

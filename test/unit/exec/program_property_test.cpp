@@ -1,5 +1,5 @@
-// Random plans, run by kernels and by definition. What nodes run together, where values lie, which
-// buffers share memory and what waits for what must not change a number.
+// Random plans, run by kernels and by definition. Fusion, layouts, buffer sharing and dependencies
+// must not change results.
 #include <gtest/gtest.h>
 
 #include "execution_case.h"
@@ -37,7 +37,7 @@ class RandomPlan {
 
  private:
   ValueId any() {
-    // Later values more often: plans are deep rather than wide.
+    // Prefers later values: plans are deep rather than wide.
     const std::size_t from = random_.below(3) == 0 ? 0 : values_.size() / 2;
     return values_[from + random_.below(values_.size() - from)];
   }
@@ -71,7 +71,7 @@ class RandomPlan {
       values_.push_back(*made);
   }
 
-  // Keeps numbers near one, whatever was summed.
+  // Keeps numbers near one after sums.
   void keep_small(Result<ValueId> made) {
     if (made.ok()) keep(ops::add_pointwise(graph_, ops::tanh(), {*made}));
   }
@@ -90,7 +90,7 @@ class RandomPlan {
       case 4:
         return keep_small(ops::add_pointwise(graph_, *binary[random_.below(binary.size())], {x, any()}));
       case 5: {
-        // Against a number that nothing is near: rounding must not decide.
+        // Compared with a number that none is close to: rounding must not decide.
         const auto limit = ops::add_constant(graph_, 0.1234567, plan::DType::f32);
         const auto mask = ops::add_pointwise(graph_, ops::greater(), {x, *limit});
         return keep(ops::add_pointwise(graph_, ops::select(), {*mask, any(), any()}));
@@ -111,14 +111,15 @@ class RandomPlan {
         if (indices_of(x).empty()) return;
         const std::vector<Symbol> over = subset(indices_of(x), true);
         if (random_.below(2) == 0) return keep(ops::add_softmax(graph_, x, over));
-        // A large epsilon: near-equal numbers, scaled to deviation 1, would be mostly rounding.
+        // A large epsilon: nearly equal numbers, scaled to deviation 1, would be mostly rounding
+        // error.
         const auto norm = ops::add_layer_norm(graph_, x, over, 0.1);
         if (norm.ok()) keep(norm->y);
         return;
       }
       case 10: return keep(ops::add_transpose(graph_, x, shuffled(indices_of(x))));
       case 11: {
-        // A causal mask of sorts: positions are never stored.
+        // A kind of causal mask: positions are never stored.
         if (graph_.type(x).rank() < 2) return;
         const std::vector<Symbol> two = shuffled(indices_of(x));
         const auto first = ops::add_position(graph_, {two[0], graph_.type(x).size_of(two[0])});
@@ -132,7 +133,7 @@ class RandomPlan {
         const Symbol along = indices_of(x)[random_.below(graph_.type(x).rank())];
         const std::int64_t size = graph_.type(x).size_of(along);
         if (size < 2) return;
-        // A slice, and zeros where the rest was, so that sizes stay those of the indices.
+        // A slice, padded with zeros, so that indices keep their sizes.
         const std::int64_t begin = random_.between(0, size - 2), end = random_.between(begin + 1, size);
         const auto part = ops::add_slice(graph_, x, along, begin, end);
         if (part.ok()) keep(ops::add_pad(graph_, *part, along, begin, size - end));
@@ -147,7 +148,7 @@ class RandomPlan {
   std::vector<ValueId> values_;
 };
 
-TEST(ProgramProperty, RandomPlansAreTheirDefinition) {
+TEST(ProgramProperty, RandomPlansMatchTheirDefinition) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     const plan::Graph graph = RandomPlan(seed).make(4 + static_cast<int>(seed % 40));
     Random random(seed);
@@ -155,7 +156,7 @@ TEST(ProgramProperty, RandomPlansAreTheirDefinition) {
     const auto rank = start(graph, 1 + static_cast<int>(seed % 3));
     fill(*rank, sources);
     ASSERT_TRUE(rank->step().ok());
-    ASSERT_TRUE(rank->step().ok());  // leaves nothing behind that a second step would trip over
+    ASSERT_TRUE(rank->step().ok());  // a second step must not depend on leftovers of the first
     const auto& program = rank->program();
     expect_near(contents(*rank), interpreted(graph, sources), 1e-3, 1e-4,
                 "seed " + std::to_string(seed) + "\n" + plan::print(graph) + program::print(program));

@@ -1,4 +1,5 @@
-// Rows shared out otherwise give the same numbers: every shape that may be chosen for a loop, beside the usual one.
+// Other ways to distribute rows over threads give equal results: every shape that may be chosen for
+// a loop, compared with the default.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +33,7 @@ std::vector<RowShape> shapes_of(const program::Unit& unit) {
   return loop != nullptr ? row_shapes(*loop) : std::vector<RowShape>();
 }
 
-TEST(RowShapes, TheUsualIsFirstAndOthersAreOtherTexts) {
+TEST(RowShapes, TheDefaultIsFirstAndOthersDiffer) {
   const program::Program program = narrow_program(768);
   std::size_t searched = 0;
   for (const program::Unit& unit : program.units) {
@@ -51,7 +52,7 @@ TEST(RowShapes, TheUsualIsFirstAndOthersAreOtherTexts) {
   EXPECT_GT(searched, 3u);
 }
 
-TEST(RowShapes, KeysTellLoopsApart) {
+TEST(RowShapes, KeysDistinguishLoops) {
   const program::Program wide = narrow_program(768), narrow = narrow_program(96);
   const auto first_key = [](const program::Program& program) {
     for (const program::Unit& unit : program.units)
@@ -65,7 +66,7 @@ TEST(RowShapes, KeysTellLoopsApart) {
   EXPECT_NE(first_key(wide), first_key(narrow));
 }
 
-// Kernels of one shape, whatever was chosen.
+// Kernels of one given shape.
 class OfShape final : public device::cuda::Functions {
  public:
   OfShape(device::cuda::Gpu& gpu, RowShape shape) : gpu_(gpu), shape_(shape) {}
@@ -80,7 +81,7 @@ class OfShape final : public device::cuda::Functions {
   const RowShape shape_;
 };
 
-TEST(OwnKernelsRowShapes, AllGiveTheSameNumbers) {
+TEST(OwnKernelsRowShapes, AllGiveEqualResults) {
   if (!on_another_device()) GTEST_SKIP() << "no other device was named";
   const auto opened = device::open_device("cuda:0 exact");
   ASSERT_TRUE(opened.ok()) << opened.error().message;
@@ -89,7 +90,7 @@ TEST(OwnKernelsRowShapes, AllGiveTheSameNumbers) {
     const program::Program program = narrow_program(d);
     const auto memory = gpu.allocate(program.bytes());
     ASSERT_TRUE(memory.ok());
-    // Numbers between 0.5 and 2 of either sign, as floats of any type.
+    // Numbers between 0.5 and 2 with either sign, as floats of any type.
     std::vector<std::byte> before(static_cast<std::size_t>(program.bytes()));
     Random random(7);
     for (std::size_t i = 0; i + 1 < before.size(); i += 2) {

@@ -1,4 +1,4 @@
-// What a training step keeps from its forward pass for its backward pass, against formulas.
+// The activations that a training step keeps for its backward pass, compared with formulas.
 #include <map>
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace weft::train {
 namespace {
 
-// Bytes kept, by the outermost scope and iteration: "gpt_block.3"; "" for the model's own.
+// Bytes kept, by outermost scope and iteration: "gpt_block.3"; "" for the model itself.
 std::map<std::string, std::int64_t> kept_by_layer(std::string_view model,
                                                   std::vector<language::SizeOverride> sizes) {
   auto made = make_training_plan(exec::bound_model(model, std::move(sizes)), {});
@@ -31,12 +31,12 @@ std::map<std::string, std::int64_t> kept_by_layer(std::string_view model,
   return bytes;
 }
 
-// A block keeps, of b sentences of s tokens:
-//   8 b s d    both norms before and after their scale, q, k, v, and what attention gives
+// A block keeps, for b sequences of s tokens:
+//   8 b s d    both norms before and after their scale, q, k, v, and the result of attention
 //   2 b s f    the hidden layer before and after its gelu
-//   b h s s    the shares of attention, and s s bytes of its mask, which all heads share
-//   2 b s      both norms' 1 / deviation
-TEST(TrainKept, GptBlocksKeepWhatTheFormulaSays) {
+//   b h s s    the attention weights, and s s bytes for the mask that all heads share
+//   2 b s      1 / deviation of both norms
+TEST(TrainKept, GptBlocksMatchTheFormula) {
   struct Sizes {
     std::int64_t b, s, d, h, layers, v;
   };
@@ -53,13 +53,13 @@ TEST(TrainKept, GptBlocksKeepWhatTheFormulaSays) {
         4 * (8 * z.b * z.s * z.d + 2 * z.b * z.s * f + z.b * z.h * z.s * z.s + 2 * z.b * z.s) + z.s * z.s;
     for (std::int64_t i = 0; i < z.layers; ++i)
       EXPECT_EQ(kept.at("gpt_block." + std::to_string(i)), block) << i;
-    // The last norm before and after its scale, its 1 / deviation, the logits, and how many rows count.
+    // The last norm before and after its scale, its 1 / deviation, the logits, and the row count.
     EXPECT_EQ(kept.at(""), 4 * (2 * z.b * z.s * z.d + z.b * z.s + z.b * z.s * z.v + 1));
     EXPECT_EQ(kept.size(), static_cast<std::size_t>(z.layers) + 1);
   }
 }
 
-// The hidden layer after its relu, which tells also where it was positive, and the logits.
+// The hidden layer after its relu, which also tells where it was positive, and the logits.
 TEST(TrainKept, TheMlpKeepsItsHiddenLayer) {
   for (const std::int64_t b : {1, 64}) {
     const auto kept = kept_by_layer("digits_mlp", {{"b", b, {}}});
@@ -67,8 +67,8 @@ TEST(TrainKept, TheMlpKeepsItsHiddenLayer) {
   }
 }
 
-// Each relu's result, each pool's, the scaled image and the logits.
-TEST(TrainKept, TheConvnetKeepsWhatItsWindowsRead) {
+// The results of each relu and each pool, the scaled image and the logits.
+TEST(TrainKept, TheConvnetKeepsTheInputsOfItsWindows) {
   const std::int64_t b = 3;
   const auto kept = kept_by_layer("digits_conv", {{"b", b, {}}});
   EXPECT_EQ(kept.at(""), 4 * b * (64 + 16 * 64 + 16 * 16 + 32 * 16 + 32 * 4 + 10) + 4);

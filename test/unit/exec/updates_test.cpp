@@ -1,4 +1,4 @@
-// Updates of many tensors as one unit: everything is still read and written in an order that gives the same numbers.
+// Updates of many tensors as one unit: reads and writes keep an order that gives equal results.
 #include "weft/program/tasks/updates.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ Program compiled(const plan::Graph& graph) {
   return std::move(made).value();
 }
 
-TEST(Updates, OfAStepAreFewUnitsThatRoundTheParametersToo) {
+TEST(Updates, AStepHasFewUnitsThatAlsoRoundTheParameters) {
   const Program program = compiled(
       exec::narrow_training_plan("char_gpt", {{"b", 2, {}}, {"s", 16, {}}, {"layers", 2, {}}}, "bf16"));
   std::size_t units = 0;
@@ -29,17 +29,17 @@ TEST(Updates, OfAStepAreFewUnitsThatRoundTheParametersToo) {
     ++units;
     for (const OperatorCall& call : updates->calls) {
       EXPECT_TRUE(updated.insert(call.node).second);
-      ASSERT_EQ(call.results.size(), 4u) << "the parameter goes along";
+      ASSERT_EQ(call.results.size(), 4u) << "includes the parameter";
       for (const Place& place : call.results) EXPECT_TRUE(is_persistent(program.buffer(place.buffer).role));
       EXPECT_EQ(program.buffer(call.results.back().buffer).role, BufferRole::parameter);
-      EXPECT_EQ(call.results.front().buffer, call.operands.front().buffer) << "renewed where it lies";
+      EXPECT_EQ(call.results.front().buffer, call.operands.front().buffer) << "updated in place";
     }
   }
-  EXPECT_LE(units, 2u) << "narrow gradients, and those that are sums of several";
+  EXPECT_LE(units, 2u) << "one for narrow gradients, one for sums";
   EXPECT_EQ(updated.size(), program.parameters.size());
 }
 
-TEST(Updates, ReadWhatTheyReadBeforeAndKeepParametersUntilNobodyReadsThem) {
+TEST(Updates, ReadFirstAndWriteParametersAfterTheirLastReader) {
   for (const std::string_view precision : {"bf16", "f16"}) {
     const Program program = compiled(
         exec::narrow_training_plan("char_gpt", {{"b", 2, {}}, {"s", 16, {}}, {"layers", 2, {}}}, precision));
@@ -65,7 +65,7 @@ TEST(Updates, ReadWhatTheyReadBeforeAndKeepParametersUntilNobodyReadsThem) {
   }
 }
 
-TEST(Updates, OfOneTensorComeOneAfterTheOther) {
+TEST(Updates, UpdatesOfOneTensorAreNotMerged) {
   Program program =
       compiled(exec::training_plan("char_gpt", {{"b", 2, {}}, {"s", 16, {}}, {"layers", 2, {}}}));
   const auto count = [&] {
@@ -85,7 +85,7 @@ TEST(Updates, OfOneTensorComeOneAfterTheOther) {
       program.units = {alone, alone};
       break;
     }
-  // The second renews what the first has written: they do not go together.
+  // The second updates what the first wrote, so they are not merged.
   join_updates(program);
   EXPECT_EQ(count(), 2u);
 }

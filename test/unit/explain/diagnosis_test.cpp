@@ -1,4 +1,4 @@
-// What ranks said, and the summary before it.
+// The reports of ranks, and the summary above them.
 #include <algorithm>
 #include <string>
 
@@ -12,7 +12,7 @@ namespace {
 
 using transport::Patient;
 
-TEST(Diagnosis, BeginsWithASummary) {
+TEST(Diagnosis, StartsWithASummary) {
   const Patient patients[] = {
       {4711, 0, 3,
        "rank 0 of 3, process 4711\n  waits for rank 1 in an exchange for 4.2 s (group 0, number 7)\n", ""},
@@ -38,7 +38,7 @@ std::string row(int call) {
 }
 
 // A healthy job: its table has a column "waits for", and its waits are short.
-TEST(Diagnosis, AHealthyJobDoesNotWait) {
+TEST(Diagnosis, DoesNotReportShortWaits) {
   const std::string heading =
       "    call  what                       algorithm  state  pieces  waits for  for\n";
   for (const std::string wait : {"", "  waits for rank 1 in an exchange for 20 us (group 0, number 7)\n",

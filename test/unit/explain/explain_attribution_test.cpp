@@ -1,4 +1,4 @@
-// From when tasks ran to how long each node took.
+// From task timelines to the time of each node.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -15,7 +15,8 @@
 namespace weft::program {
 namespace {
 
-// Compiles to: copy x, copy w, contract, (exp, relu, reduce) by rows, combine, copy of the relu.
+// Compiles to: copy x, copy w, contract, (exp, relu, reduce) by rows, combine, and copy of the
+// relu.
 constexpr std::string_view kPlan = R"(plan small
 %0 = input {name=x, type=f32[a=2,b=3]}
 %1 = parameter {name=w, type=f32[b=3,c=4], init=normal, a=0, b=1}
@@ -33,7 +34,7 @@ Program compiled(std::string_view text) {
   return std::move(compile(graph)).value();
 }
 
-// Every task of a unit takes as long as `seconds` says of what the unit computes.
+// Every task of a unit takes the time that `seconds` lists for what the unit computes.
 Timeline timeline_of(const Program& program, const std::map<std::string, double>& seconds) {
   Timeline timeline;
   for (const Task& task : program.tasks) {
@@ -46,7 +47,7 @@ Timeline timeline_of(const Program& program, const std::map<std::string, double>
 
 using Seconds = std::vector<double>;
 
-TEST(Attribution, AUnitsNodesShareItsTimeByTheirEstimates) {
+TEST(Attribution, NodesShareTheTimeOfTheirUnitByEstimates) {
   const Program program = compiled(kPlan);
   ASSERT_EQ(describe(program, program.units[3]), "exp, relu, reduce");
   const Timeline timeline =
@@ -61,16 +62,16 @@ TEST(Attribution, AUnitsNodesShareItsTimeByTheirEstimates) {
   EXPECT_EQ(found.steps, 1u);
 }
 
-TEST(Attribution, WithoutEstimatesTheyShareEqually) {
+TEST(Attribution, NodesShareEquallyWithoutEstimates) {
   const Program program = compiled(kPlan);
   const Timeline timeline =
       timeline_of(program, {{"contract", 10}, {"exp, relu, reduce", 6}, {"combine", 0}, {"copy", 0}});
   EXPECT_EQ(attribute(program, {{timeline}}, Seconds(8), 1).node_seconds, (Seconds{0, 0, 10, 2, 2, 2, 0, 0}));
 }
 
-// The combine finishes the mean. One copy moves what relu made, although it lies in the memory that
-// the contraction had, and is named after; two move sources, which no node computes.
-TEST(Attribution, CopiesAndCombinesBelongToWhoMadeTheValue) {
+// The combine finishes the mean. One copy moves the relu's result, although its buffer belongs to
+// the contraction and is named after it; two copies move sources, which no node computes.
+TEST(Attribution, CopiesAndCombinesBelongToTheNodeOfTheValue) {
   const Program program = compiled(kPlan);
   const Timeline timeline =
       timeline_of(program, {{"contract", 0}, {"exp, relu, reduce", 0}, {"combine", 5}, {"copy", 3}});
@@ -80,8 +81,8 @@ TEST(Attribution, CopiesAndCombinesBelongToWhoMadeTheValue) {
   EXPECT_EQ(found.busy_seconds, 14);
 }
 
-// A step that the machine interrupts must not count for more than one step.
-TEST(Attribution, OfSeveralStepsEachTaskCountsWithItsMedian) {
+// A step that the machine interrupts must count only once.
+TEST(Attribution, UsesTheMedianOfEachTaskOverSteps) {
   const Program program = compiled(kPlan);
   const auto step = [&](double contract) {
     return timeline_of(program,
@@ -97,20 +98,20 @@ TEST(Attribution, OfSeveralStepsEachTaskCountsWithItsMedian) {
   EXPECT_EQ(found.steps, 4u);
 }
 
-TEST(Attribution, OfNoStepsIsNothing) {
+TEST(Attribution, IsEmptyWithoutSteps) {
   const Attribution found = attribute(compiled(kPlan), {}, Seconds(8), 2);
   EXPECT_EQ(found.node_seconds, Seconds(8));
   EXPECT_EQ(found.step_seconds, 0);
   EXPECT_EQ(found.busy(), 0);
 }
 
-TEST(Attribution, OfAnotherProgramIsOurMistake) {
+TEST(Attribution, RejectsTimelinesOfAnotherProgram) {
   EXPECT_THROW(attribute(compiled(kPlan), {{Timeline{}}}, Seconds(8), 1), InternalError);
   EXPECT_THROW(attribute(compiled(kPlan), {}, Seconds(7), 1), InternalError);
 }
 
-// Of a real run nothing is lost, and only what ran took time.
-TEST(Attribution, AccountsForAllThatRan) {
+// For a real run, no time is lost, and only executed nodes took time.
+TEST(Attribution, AccountsForAllTime) {
   const cluster::Device device{"core", {1e9, 1e9}, 1e9, 1e9, 1e-6};
   const std::vector<language::SizeOverride> small = {{"b", 2, {}}, {"s", 5, {}},      {"d", 8, {}},
                                                      {"h", 2, {}}, {"layers", 2, {}}, {"v", 7, {}}};

@@ -50,7 +50,7 @@ class MeasuredPlan : public testing::Test {
   Report made_;
 };
 
-TEST_F(MeasuredPlan, NothingIsSaidOfAPlanThatDidNotRun) {
+TEST_F(MeasuredPlan, APlanThatDidNotRunHasNoMeasurements) {
   EXPECT_EQ(print_text(made_), R"(INFER deep on LOCAL 1 (1 core)
 
 Plan      one core · the model as it is written
@@ -74,8 +74,8 @@ roofline of core: f32 1 TFLOP/s, memory 1 GB/s, 0 ns per launch
 )");
 }
 
-// A folded layer has the time of all its iterations; what is inside has the mean of one.
-TEST_F(MeasuredPlan, TimesStandBesideTheRoofline) {
+// A folded layer has the time of all its iterations; its contents have the mean of one.
+TEST_F(MeasuredPlan, PrintsTimesBesideTheRoofline) {
   measure({0, 12e-6, 10e-6, 20e-6, 30e-6, 40e-6, 4e-6}, 1, 120e-6);
   EXPECT_EQ(print_text(made_), R"(INFER deep on LOCAL 1 (1 core)
 
@@ -103,8 +103,8 @@ nodes that ran as one unit share its time by their estimates
 )");
 }
 
-// Two threads have two seconds in a second, and two rooflines to reach.
-TEST_F(MeasuredPlan, VerboseHasALineANode) {
+// Two threads have two seconds per second, and two rooflines.
+TEST_F(MeasuredPlan, VerboseHasALinePerNode) {
   made_.verbose = true;
   measure({0, 12e-6, 10e-6, 20e-6, 30e-6, 40e-6, 4e-6}, 2, 75e-6);
   EXPECT_EQ(print_text(made_), R"(INFER deep on LOCAL 1 (1 core)
@@ -137,13 +137,13 @@ nodes that ran as one unit share its time by their estimates
 )");
 }
 
-TEST_F(MeasuredPlan, WhatNoEntryShowsIsALineOfItsOwn) {
+TEST_F(MeasuredPlan, OtherTimeHasItsOwnLine) {
   measure({3e-6, 12e-6, 10e-6, 20e-6, 30e-6, 40e-6, 4e-6}, 1, 120e-6);
   made_.measured->times.other_seconds = 2e-6;
   EXPECT_NE(print_text(made_).find("\nother         copies, constants"), std::string::npos);
 }
 
-TEST_F(MeasuredPlan, ANodeThatNeverRanOfItsOwnHasNoTime) {
+TEST_F(MeasuredPlan, ANodeThatDidNotRunHasNoTime) {
   measure({0, 12e-6, 10e-6, 20e-6, 30e-6, 40e-6, 0}, 1, 120e-6);
   EXPECT_NE(print_text(made_).find(
                 "└─ last       exp        f32[a=1000]  7.81 KiB     8 us                   memory"),
@@ -151,7 +151,7 @@ TEST_F(MeasuredPlan, ANodeThatNeverRanOfItsOwnHasNoTime) {
       << print_text(made_);
 }
 
-TEST_F(MeasuredPlan, MemoryIsHeldAgainstTheLeast) {
+TEST_F(MeasuredPlan, ComparesMemoryWithTheMinimum) {
   measure({0, 1e-6, 1e-6, 1e-6, 1e-6, 1e-6, 1e-6}, 1, 6e-6);
   EXPECT_NE(print_text(made_).find("\nmemory 9 KiB; no packing takes less than 8 KiB\n"),
             std::string::npos);
@@ -180,8 +180,8 @@ TEST_F(MeasuredPlan, JsonHasTheSame) {
   EXPECT_DOUBLE_EQ(forward["steps"][1]["steps"][0]["seconds_measured"], 50e-6);
 }
 
-// Layers inside layers: the inner one folds first, the outer one then has two of it.
-TEST(Outline, MeansGoThroughAllIterationsAround) {
+// Nested layers: the inner one folds first, then the outer one contains two of it.
+TEST(Outline, MeansCoverAllEnclosingIterations) {
   const plan::Graph graph = std::move(plan::read(R"(plan nested
 %0 = input {name=x, type=f32[a=8]}
 %1 = exp %0 @outer.0.inner.0.h

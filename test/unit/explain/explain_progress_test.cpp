@@ -1,4 +1,4 @@
-// How training progress looks, in terminals of every width and in logs.
+// How training progress is displayed, in terminals of every width and in logs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,14 +27,14 @@ std::size_t letters(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(text, starts_character));
 }
 
-TEST(ProgressBar, SaysItAllWhereThereIsRoom) {
+TEST(ProgressBar, ShowsEverythingIfThereIsRoom) {
   EXPECT_EQ(progress_bar(digits(), 82, true),
             "digits_mlp  ━━━━━━━━╸──────────    612/1,350  loss 0.0418  281 k rows/s  0:03 left");
   EXPECT_EQ(progress_bar(digits(), 82, false),
             "digits_mlp  ========>----------    612/1,350  loss 0.0418  281 k rows/s  0:03 left");
 }
 
-TEST(ProgressBar, OfASearchSaysWhatWasLookedAtTheBestAndTheBound) {
+TEST(ProgressBar, ShowsPlansTriedBestAndBoundOfASearch) {
   Progress search{.model = "gpt2", .step = 1140, .has_loss = false};
   search.search = SearchProgress{.best_seconds = 0.0352, .bound_seconds = 0.0041, .seconds = 72.9};
   EXPECT_EQ(progress_bar(search, 80, true), "gpt2  tried 1,140 plans  best 35.2 ms  bound 4.1 ms  1:12");
@@ -47,7 +47,7 @@ TEST(ProgressBar, OfASearchSaysWhatWasLookedAtTheBestAndTheBound) {
   EXPECT_EQ(progress_bar(search, 80, true), "gpt2  tried 1 plan  none fits yet  bound 4.1 ms  1:12");
 }
 
-TEST(ProgressBar, LeavesOutTheRateThenTheTimeThenTheBarThenTheName) {
+TEST(ProgressBar, DropsTheRateThenTheTimeThenTheBarThenTheName) {
   EXPECT_EQ(progress_bar(digits(), 68, false),
             "digits_mlp  ========>----------    612/1,350  loss 0.0418  0:03 left");
   EXPECT_EQ(progress_bar(digits(), 50, false), "digits_mlp  =====-------    612/1,350  loss 0.0418");
@@ -56,8 +56,8 @@ TEST(ProgressBar, LeavesOutTheRateThenTheTimeThenTheBarThenTheName) {
   EXPECT_EQ(progress_bar(digits(), 15, false), "  612/1,350");
 }
 
-// A step cut short would be another step.
-TEST(ProgressBar, IsAPercentageAtWorst) {
+// A truncated step number would be a different step.
+TEST(ProgressBar, ShrinksToAPercentage) {
   EXPECT_EQ(progress_bar(digits(), 10, true), "45%");
   EXPECT_EQ(progress_bar(digits(), 3, true), "45%");
   EXPECT_EQ(progress_bar(digits(), 2, true), "");
@@ -93,7 +93,7 @@ TEST(ProgressBar, IsNeverWiderThanTheTerminal) {
       }
 }
 
-TEST(ProgressBar, GrowsByHalvesAndIsFullOnlyAtTheEnd) {
+TEST(ProgressBar, IsFullOnlyAtTheEnd) {
   Progress progress{.model = "m", .steps = 1000, .loss = 1};
   std::size_t before = 0;
   for (progress.step = 0; progress.step <= 1000; ++progress.step) {
@@ -103,12 +103,12 @@ TEST(ProgressBar, GrowsByHalvesAndIsFullOnlyAtTheEnd) {
     ASSERT_EQ(full == 30, progress.step == 1000) << line;
     before = full;
   }
-  progress.step = 2000;  // more than was said
+  progress.step = 2000;  // more than announced
   EXPECT_EQ(std::ranges::count(progress_bar(progress, 200, false), '='), 30);
 }
 
-// Numbers that grow or shrink must not push the rest of the line about.
-TEST(ProgressBar, StandsStill) {
+// Growing or shrinking numbers must not shift the rest of the line.
+TEST(ProgressBar, DoesNotShift) {
   Progress progress = digits();
   for (progress.step = 1; progress.step < progress.steps; progress.step += 7) {
     progress.loss = 9.9 * std::exp(-static_cast<double>(progress.step) / 200);
@@ -126,8 +126,8 @@ TEST(ProgressBar, WithoutANumberOfStepsHasNoBar) {
   EXPECT_EQ(progress_bar(progress, 4, true), "");
 }
 
-// A terminal gives such letters two columns each.
-TEST(ProgressBar, KnowsWideLetters) {
+// A terminal uses two columns for each of these characters.
+TEST(ProgressBar, SupportsWideCharacters) {
   Progress progress = digits();
   progress.model = "模型";
   EXPECT_EQ(progress_bar(progress, 33, true), "模型    612/1,350  loss 0.0418");
@@ -135,7 +135,7 @@ TEST(ProgressBar, KnowsWideLetters) {
   EXPECT_EQ(progress_bar(progress, 29, true), "  612/1,350  loss 0.0418");
 }
 
-TEST(ProgressBar, StaysOneLineWhateverTheName) {
+TEST(ProgressBar, StaysOnOneLineForAnyName) {
   Progress progress = digits();
   progress.model = "two\nlines\x1b";
   EXPECT_EQ(progress_bar(progress, 42, true), "two lines     612/1,350  loss 0.0418");
@@ -166,7 +166,7 @@ TEST(ProgressLine, IsForLogs) {
             "step 7  loss 2.3026\n");
 }
 
-TEST(ProgressLine, SaysWhatIsNotKnownByLeavingItOut) {
+TEST(ProgressLine, OmitsUnknownFigures) {
   Progress progress = digits();
   progress.seconds_left = kNan;
   EXPECT_EQ(progress_line(progress), "step 612 of 1,350  loss 0.0418  281 k rows/s\n");
@@ -176,14 +176,14 @@ TEST(ProgressLine, SaysWhatIsNotKnownByLeavingItOut) {
   EXPECT_EQ(progress_line(progress), "step 612 of 1,350  loss nan\n");
 }
 
-TEST(ProgressLine, IsOverAtTheLastStep) {
+TEST(ProgressLine, OmitsTheTimeLeftAtTheLastStep) {
   Progress progress = digits();
   progress.step = progress.steps;
   progress.seconds_left = 0;
   EXPECT_EQ(progress_line(progress), "step 1,350 of 1,350  loss 0.0418  281 k rows/s\n");
 }
 
-TEST(ProgressLine, TellsTimeInWords) {
+TEST(ProgressLine, PrintsTimesWithUnits) {
   const auto left = [](double seconds) {
     return progress_line({.step = 1, .steps = 2, .loss = 0, .seconds_left = seconds}).substr(26);
   };

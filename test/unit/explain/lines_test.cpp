@@ -1,4 +1,4 @@
-// Lines and tables fit a width and lose nothing but what they may.
+// Lines and tables fit a width and lose no more than they may.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -31,7 +31,7 @@ void expect_fits(const std::string& text, std::size_t width) {
   for (const std::string& line : lines_of(text)) EXPECT_LE(columns(line), width) << line;
 }
 
-// Pages fit any screen, lose no word, and keep columns.
+// Pages fit any screen, lose no word and keep their columns.
 TEST(Lines, PagesFitTheScreen) {
   const std::string page =
       "weft x: a title\n\n"
@@ -57,7 +57,7 @@ TEST(Lines, PagesFitTheScreen) {
             "        broken over two lines at sixty\n");
 }
 
-TEST(Lines, CutSaysThatItCut) {
+TEST(Lines, CutMarksTruncation) {
   EXPECT_EQ(cut("gather, slice", 20), "gather, slice");
   EXPECT_EQ(cut("gather, slice", 13), "gather, slice");
   EXPECT_EQ(cut("gather, slice", 9), "gather…");
@@ -65,14 +65,14 @@ TEST(Lines, CutSaysThatItCut) {
   EXPECT_EQ(cut("abc", 1), "…");
 }
 
-TEST(Lines, WrapBreaksWhereAPhraseEnds) {
+TEST(Lines, WrapBreaksAfterPhrases) {
   EXPECT_EQ(wrap("m (b = 64, s = 1024, p = 4)", 24), "m (b = 64, s = 1024,\n  p = 4)\n");
   EXPECT_EQ(wrap("one\ntwo three", 8), "one\ntwo\n  three\n");
   EXPECT_EQ(wrap("", 8), "");
   EXPECT_EQ(wrap("f32[b=128,s=2048,d=12]", 12, 0), "f32[b=128,\ns=2048,d=12]\n");
 }
 
-// Whatever the text, nothing is lost but blanks, and nothing is too long.
+// For any text, nothing but blanks is lost, and no line is too long.
 TEST(Lines, WrapKeepsEveryLetter) {
   const std::string text =
       "memory 68 GiB a rank: parameters × 40.7 GiB, aVeryLongWordThatFitsNoWhere,┌└ and more; end";
@@ -83,7 +83,7 @@ TEST(Lines, WrapKeepsEveryLetter) {
   }
 }
 
-TEST(Table, ColumnsGiveWayAndAreSpared) {
+TEST(Table, ColumnsShrinkByPriority) {
   Table table({{"step", Align::left, Fit::cut},
                {"operators", Align::left, Fit::wrap},
                {"moved", Align::right, Fit::whole, 1},
@@ -103,7 +103,7 @@ TEST(Table, ColumnsGiveWayAndAreSpared) {
   EXPECT_NE(table.print(200).find("kept"), std::string::npos);
 }
 
-// A title that is longer than what a column keeps at least is not cut: another column goes.
+// A title longer than the minimum width of its column is not truncated: another column is dropped.
 TEST(Table, TitlesCountAsMuchAsCells) {
   Table table({{"step on a rank", Align::left, Fit::cut},
                {"operators", Align::left, Fit::cut, 1},

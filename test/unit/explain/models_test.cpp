@@ -1,4 +1,4 @@
-// The shipped models: what they compute, checked from outside.
+// The shipped models: what they compute, checked independently.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -41,7 +41,7 @@ TEST(Models, AllBindVerifyAndTrain) {
   for (const auto& [name, definition] : catalog().models) {
     EXPECT_TRUE(plan::verify(bind(name, {}, language::Mode::infer)).ok()) << name;
     plan::Graph graph = bind(name, {}, language::Mode::train);
-    if (name == "bert_large") continue;  // an encoder: it has no loss of its own
+    if (name == "bert_large") continue;  // an encoder without a loss
     const auto trained = train::make_training_plan(std::move(graph), {});
     ASSERT_TRUE(trained.ok()) << name << ": " << trained.error().message;
     EXPECT_TRUE(plan::verify(trained->graph).ok())
@@ -57,8 +57,8 @@ TEST(Models, LayersBindAtTheirDefaults) {
 }
 
 // Multiply-adds of a forward pass over one sequence: each block has four projections of d x d and
-// two of d x 4d, 12 d^2 a token in all, and two products of s x s with d; then the logits.
-TEST(Models, Gpt2MultiplyAddsAreTheTextbooks) {
+// two of d x 4d, 12 d^2 per token in all, and two products of s x s with d; then the logits.
+TEST(Models, Gpt2MultiplyAddsMatchTheFormula) {
   const std::int64_t layers = 12, s = 1024, d = 768, v = 50257;
   const std::int64_t textbook = layers * (12 * s * d * d + 2 * s * s * d) + s * d * v;
   EXPECT_EQ(textbook, 145'824'153'600);
@@ -66,9 +66,9 @@ TEST(Models, Gpt2MultiplyAddsAreTheTextbooks) {
   EXPECT_EQ(description.multiply_adds, static_cast<double>(textbook));
 }
 
-// ResNet-50 is quoted at 4.09 G multiply-adds an image, VGG-16 at 15.5 G, AlexNet at 0.71 G
+// Published figures: ResNet-50 4.09 G multiply-adds per image, VGG-16 15.5 G, AlexNet 0.71 G
 // (torchvision's model pages).
-TEST(Models, ConvnetMultiplyAddsAreTheFields) {
+TEST(Models, ConvnetMultiplyAddsMatchPublishedFigures) {
   const auto giga = [](std::string_view model) {
     return explain::describe(bind(model, {}, language::Mode::infer)).multiply_adds / 1e9;
   };
@@ -126,7 +126,7 @@ void check_gradients(std::string_view model, std::vector<language::SizeOverride>
   constexpr double kStep = 1e-5;
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     ops::Tensor<double>& tensor = tensors.find(names[p])->second;
-    // A few elements of each parameter: the sum over elements is covered by the operators' own tests.
+    // A few elements of each parameter; tests of the operators cover the others.
     for (std::size_t i = 0; i < tensor.data.size(); i += 1 + tensor.data.size() / 4) {
       const double value = tensor.data[i];
       tensor.data[i] = value + kStep;

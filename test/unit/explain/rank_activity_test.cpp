@@ -1,4 +1,4 @@
-// What `weft top` makes of what ranks say of themselves.
+// How `weft top` evaluates the reports of ranks.
 #include "weft/app/explain/rank_activity.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ transport::Patient patient(std::int32_t rank, std::string figures) {
 
 const steady_clock::time_point kBegin{};
 
-TEST(RankActivity, RatesAreThoseSinceTheLastPicture) {
+TEST(RankActivity, RatesAreSinceTheLastSnapshot) {
   const auto before = picture_of({patient(0, "tallies 1\nall_reduce 100 4096 0 0 0.5\n")}, kBegin);
   const auto now = picture_of({patient(0, "tallies 1\nall_reduce 120 2004096 1 0 1.0\nbarrier 4 0 0 1 0\n"),
                                patient(1, "tallies 1\n")},
@@ -35,7 +35,7 @@ TEST(RankActivity, RatesAreThoseSinceTheLastPicture) {
   EXPECT_FALSE(json["ranks"][1].contains("busy")) << "it was not there before";
 }
 
-TEST(RankActivity, WhoDoesNotAnswerHasAStateInstead) {
+TEST(RankActivity, ARankThatDoesNotAnswerShowsItsState) {
   transport::Patient stopped{.process = 7};
   stopped.state = "stopped (T)";
   const auto picture = picture_of({stopped, patient(1, "")}, kBegin);
@@ -46,8 +46,8 @@ TEST(RankActivity, WhoDoesNotAnswerHasAStateInstead) {
   EXPECT_EQ(print_text({}, {}, 100), "no rank of a job runs on this machine\n");
 }
 
-// A process that was restarted under the same number has counted less than it had.
-TEST(RankActivity, CountersThatFellHaveNoRate) {
+// A process that was restarted under the same number has lower counters than before.
+TEST(RankActivity, DecreasedCountersHaveNoRate) {
   const auto before = picture_of({patient(0, "tallies 1\nall_reduce 100 4096 0 0 0.5\n")}, kBegin);
   const auto now =
       picture_of({patient(0, "tallies 1\nall_reduce 1 40 0 0 0\n")}, kBegin + std::chrono::seconds(1));

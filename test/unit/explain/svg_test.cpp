@@ -1,4 +1,4 @@
-// Drawings: text that cannot break out, curves where they belong, programs as ranks and time.
+// Drawings: text is escaped, curves are where they belong, and programs show ranks over time.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -30,7 +30,7 @@ std::size_t count(std::string_view text, std::string_view part) {
   return found;
 }
 
-// Every element is closed, in the right order, and no attribute has a bare < or &.
+// Whether every element is closed in the right order and no attribute contains a bare < or &.
 bool well_formed(std::string_view text) {
   std::vector<std::string> open;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -61,7 +61,7 @@ TEST(Svg, EscapesTextAndSurvivesAnyNumber) {
   Svg svg(100, 50);
   svg.text(1, 2, "a<b> & \"c\"\x01\xff é", {.anchor = Anchor::end, .bold = true, .upright = true});
   svg.rect(std::nan(""), kInfinity, -5, 1.2345, {.fill = "\"/><script>", .title = "<&>"});
-  svg.line({0, 0}, {0, 0}, {.stroke = "#000", .arrow = true});  // too short for an arrow head
+  svg.line({0, 0}, {0, 0}, {.stroke = "#000", .arrow = true});  // too short for an arrowhead
   svg.polyline({}, {.stroke = "#000"});
   const std::string text = std::move(svg).finish();
   EXPECT_TRUE(well_formed(text)) << text;
@@ -94,7 +94,7 @@ TEST(Plot, DrawsCurvesLegendAndWinners) {
         plot(curves, winners, {.title = "times", .measure = measure, .kind = Kind::all_reduce, .ranks = 8});
     ASSERT_TRUE(text.ok());
     EXPECT_TRUE(well_formed(*text)) << *text;
-    EXPECT_EQ(count(*text, "<circle"), 14u + 1u);                   // dots, and the one in the legend
+    EXPECT_EQ(count(*text, "<circle"), 14u + 1u);                   // dots, and one in the legend
     EXPECT_EQ(count(*text, ">ring &amp; co</text>"), 2u) << *text;  // legend and winner
     EXPECT_EQ(count(*text, ">ring &amp; co: 128 B to 64 KiB</title>"), 1u) << *text;
     EXPECT_EQ(count(*text, ">128 B</text>"), 1u);
@@ -103,7 +103,7 @@ TEST(Plot, DrawsCurvesLegendAndWinners) {
   }
 }
 
-TEST(Plot, LeavesOutPointsThatAreNone) {
+TEST(Plot, OmitsInvalidPoints) {
   const std::vector<PlotCurve> odd = {
       {.name = "odd", .points = {{0, 1}, {-4, 1}, {8, 0}, {8, -1}, {8, std::nan("")}, {8, kInfinity}}}};
   const auto none = plot(odd, {}, {});
@@ -132,7 +132,7 @@ collective::Threadblock block(std::int32_t send_to, std::int32_t receive_from,
   return {.send_to = send_to, .receive_from = receive_from, .channel = 0, .steps = std::move(steps)};
 }
 
-// A ring all-reduce of one chunk a rank.
+// A ring all-reduce with one chunk per rank.
 Program ring(std::int32_t ranks) {
   Program program;
   program.name = "ring";
@@ -174,7 +174,7 @@ TEST(StepOrder, FollowsBlocksWaitsAndMessages) {
   EXPECT_EQ(order_steps(waits).depths, (std::vector<std::int32_t>{-1, -1, -1}));
 }
 
-TEST(StepOrder, SharesASendOutAmongReceives) {
+TEST(StepOrder, SplitsASendAmongReceives) {
   Program program;
   program.ranks.resize(2);
   program.ranks[0].blocks = {block(1, -1, {step(Op::send, 3), step(Op::send)})};
@@ -185,10 +185,10 @@ TEST(StepOrder, SharesASendOutAmongReceives) {
   EXPECT_EQ(order.messages[1].chunks, 2);
   EXPECT_EQ(order.messages[1].receiver, 3);
   EXPECT_EQ(order.messages[2].sender, 1);
-  EXPECT_EQ(order.depths, (std::vector<std::int32_t>{0, 1, 1, 2, -1}));  // nobody sends for the last
+  EXPECT_EQ(order.depths, (std::vector<std::int32_t>{0, 1, 1, 2, -1}));  // no rank sends for the last one
 }
 
-TEST(SpaceTime, DrawsABoxAStepAndAnArrowAMessage) {
+TEST(SpaceTime, DrawsABoxPerStepAndAnArrowPerMessage) {
   const auto text = draw_space_time(ring(4));
   ASSERT_TRUE(text.ok());
   EXPECT_TRUE(well_formed(*text)) << *text;
@@ -200,7 +200,7 @@ TEST(SpaceTime, DrawsABoxAStepAndAnArrowAMessage) {
   EXPECT_EQ(count(*text, "not shown"), 0u);
 }
 
-TEST(SpaceTime, MarksWhatCanNeverRun) {
+TEST(SpaceTime, MarksStepsThatCanNeverRun) {
   Program program = ring(4);
   program.name = "<ring>";
   program.ranks[2].blocks[0].steps.erase(program.ranks[2].blocks[0].steps.begin());
@@ -210,7 +210,7 @@ TEST(SpaceTime, MarksWhatCanNeverRun) {
   EXPECT_EQ(count(*text, ">can never run</text>"), 1u);
 }
 
-TEST(SpaceTime, StandsBoxesWhereTheTimelineSays) {
+TEST(SpaceTime, PlacesBoxesByTheTimeline) {
   const Program program = ring(3);
   std::vector<StepTime> timeline;
   for (const PlacedStep& each : order_steps(program).steps)
@@ -228,7 +228,7 @@ TEST(SpaceTime, StandsBoxesWhereTheTimelineSays) {
   EXPECT_EQ(shorter.error().message, "expected a timeline of 15 steps, found 14");
 }
 
-TEST(SpaceTime, LeavesOutRanksAndSaysSo) {
+TEST(SpaceTime, ReportsOmittedRanks) {
   const auto text = draw_space_time(ring(6), {.most_ranks = 2});
   ASSERT_TRUE(text.ok());
   EXPECT_EQ(count(*text, "<title>gpu "), 22u);
@@ -236,10 +236,10 @@ TEST(SpaceTime, LeavesOutRanksAndSaysSo) {
   const auto many = draw_space_time(ring(6), {.most_steps = 65});
   ASSERT_FALSE(many.ok());
   EXPECT_EQ(many.error().message, "expected at most 65 steps to draw, found 66");
-  EXPECT_TRUE(draw_space_time(Program{}).ok());  // nothing at all is drawn as nothing at all
+  EXPECT_TRUE(draw_space_time(Program{}).ok());  // an empty program gives an empty drawing
 }
 
-TEST(ProgramTable, SaysWhatEveryStepDoes) {
+TEST(ProgramTable, DescribesEveryStep) {
   Program program = ring(2);
   program.ranks[0].blocks[0].steps[1].publishes = true;
   program.ranks[0].blocks[0].steps[1].count = 2;
@@ -259,7 +259,7 @@ TEST(ProgramTable, SaysWhatEveryStepDoes) {
   EXPECT_NE(program_table(program, {.most_rows = 2}).find("\n5 more steps\n"), std::string::npos);
 }
 
-TEST(ProgramTable, SumsUp) {
+TEST(ProgramTable, PrintsASummary) {
   EXPECT_EQ(program_summary(ring(4)),
             "ring\n"
             "  all_reduce, 4 ranks, in place, Simple, 1 channel\n"

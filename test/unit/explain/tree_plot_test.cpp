@@ -10,7 +10,7 @@ const std::vector<synthesis::Tree> kTrees = {{0, 3, {{0, 1, 0}, {1, 3, 1}, {0, 2
                                              {0, 1, {{0, 2, 2}, {2, 3, 3}, {3, 1, 4}}},
                                              {1, 4, {{1, 0, 5}, {1, 2, 6}, {1, 3, 7}}}};
 
-TEST(TreePlot, TextHasAWayToEveryLeafOfTheFirstRoot) {
+TEST(TreePlot, TextHasAPathToEveryLeaf) {
   EXPECT_EQ(print_trees(kTrees, {}),
             "root 0, 3 times\n"
             "  0 -> 1 -> 3\n"
@@ -19,13 +19,13 @@ TEST(TreePlot, TextHasAWayToEveryLeafOfTheFirstRoot) {
             "  0 -> 2 -> 3 -> 1\n");
 }
 
-TEST(TreePlot, WhatIsLeftOutIsSaid) {
+TEST(TreePlot, ReportsOmittedTrees) {
   const std::string text = print_trees(kTrees, {"", 1});
   EXPECT_NE(text.find("and 1 more trees of this root\n"), std::string::npos);
   EXPECT_NE(draw_trees(kTrees, {"", 1}).find("and 1 more trees"), std::string::npos);
 }
 
-TEST(TreePlot, TheDrawingHasEveryDeviceAndArrow) {
+TEST(TreePlot, DrawsEveryDeviceAndArrow) {
   const std::string svg = draw_trees(kTrees, {"all_gather & more"});
   EXPECT_TRUE(svg.starts_with("<svg") || svg.starts_with("<?xml"));
   EXPECT_NE(svg.find("all_gather &amp; more"), std::string::npos);

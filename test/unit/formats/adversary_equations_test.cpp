@@ -1,4 +1,4 @@
-// Rules by position that were written to fool the prover: the judges are those of rules in text.
+// Rules in JSON that were written to fool the prover, as for rules in text.
 #include <gtest/gtest.h>
 
 #include "weft/formats/rules_jsonl.h"
@@ -13,7 +13,7 @@ rule::Verdict judge(std::string_view line) {
   return equation.ok() ? equation::prove(*equation) : rule::Verdict();
 }
 
-TEST(AdversaryEquations, RefusesWhatHoldsOnWholeNumbersAlone) {
+TEST(AdversaryEquations, RefutesRulesThatHoldForIntegersOnly) {
   // relu(x^2 - x) = x^2 - x is false between 0 and 1.
   const rule::Verdict verdict = judge(
       R"({"id":"a","inputs":{"x":{"template_shape":[2,2]}},"source":[{"op":"ewmul","in":["x","x"]},{"op":"sub","in":["%0.0","x"]},{"op":"relu","in":["%1.0"]}],"target":[{"op":"ewmul","in":["x","x"]},{"op":"sub","in":["%0.0","x"]}],"outputs":[{"source":"%2.0","target":"%1.0"}]})");
@@ -22,14 +22,14 @@ TEST(AdversaryEquations, RefusesWhatHoldsOnWholeNumbersAlone) {
   EXPECT_FALSE(verdict.counterexamples[0].inputs[0].values.empty());
 }
 
-TEST(AdversaryEquations, ProvesALawOfOrderUpToRounding) {
+TEST(AdversaryEquations, ProvesAnOrderLawUpToRounding) {
   const rule::Verdict verdict = judge(
       R"({"id":"b","inputs":{"x":{"template_shape":[2,2]}},"source":[{"op":"ewmul","in":["x","x"]},{"op":"relu","in":["%0.0"]}],"target":[{"op":"ewmul","in":["x","x"]}],"outputs":[{"source":"%1.0","target":"%0.0"}]})");
   EXPECT_EQ(verdict.judgement, rule::Judgement::rounded) << verdict.reason;
   EXPECT_LE(verdict.error_probability, 1e-3);
 }
 
-TEST(AdversaryEquations, KnowsThatTheFieldIsNotTheReals) {
+TEST(AdversaryEquations, DistinguishesTheFieldFromTheReals) {
   // 2^61 is 1 in the field.
   EXPECT_EQ(
       judge(
@@ -38,15 +38,15 @@ TEST(AdversaryEquations, KnowsThatTheFieldIsNotTheReals) {
       rule::Judgement::refuted);
 }
 
-TEST(AdversaryEquations, TriesRanksThatAreNoPowersOfTwo) {
-  // A shift by twelve is none on 2, 3 and 4 ranks.
+TEST(AdversaryEquations, TriesRanksThatAreNotPowersOfTwo) {
+  // A shift by twelve is the identity on 2, 3 and 4 ranks.
   const rule::Verdict verdict = judge(
       R"({"id":"d","inputs":{"x":{"global_shape":[2,2],"layout":"local"}},"source":[{"op":"permute","in":["x"],"attrs":{"shift":12}}],"target":[{"op":"identity","in":["x"]}],"outputs":[{"source":"%0.0","target":"%0.0"}],"ranks":[2,4]})");
   EXPECT_FALSE(rule::holds(verdict)) << verdict.guard;
 }
 
-TEST(AdversaryEquations, SeesTies) {
-  // relu(x) + relu(-x) is |x|; the square of a maximum is no maximum of squares.
+TEST(AdversaryEquations, TestsTies) {
+  // relu(x) + relu(-x) is |x|; the square of a maximum is not the maximum of squares.
   const rule::Verdict verdict = judge(
       R"({"id":"e","inputs":{"x":{"template_shape":[1,1,3,3]}},"source":[{"op":"pool_max","in":["x"],"attrs":{"kernel":[2,2],"stride":[1,1],"pad":"valid"}},{"op":"ewmul","in":["%0.0","%0.0"]}],"target":[{"op":"ewmul","in":["x","x"]},{"op":"pool_max","in":["%0.0"],"attrs":{"kernel":[2,2],"stride":[1,1],"pad":"valid"}}],"outputs":[{"source":"%1.0","target":"%1.0"}]})");
   EXPECT_EQ(verdict.judgement, rule::Judgement::refuted);

@@ -1,4 +1,4 @@
-// What travels together on models that were measured: DAPPLE's profiles, as chains of layers.
+// Bucketing for measured models: DAPPLE's profiles, as chains of layers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using partition::Release;
 using partition::Tensor;
 
 constexpr Release kReleases[] = {Release::together, Release::early};
-// 10 Gbit/s Ethernet, PCIe and NVLink, with what a call takes there.
+// 10 Gbit/s Ethernet, PCIe and NVLink, with the time per call.
 constexpr partition::Wire kWires[] = {{50e-6, 1.25e9}, {20e-6, 12e9}, {10e-6, 150e9}};
 
 class ProfileChains : public testing::Test {
@@ -29,7 +29,7 @@ class ProfileChains : public testing::Test {
 
   void SetUp() override {
     const fs::path folder = fs::path(WEFT_SOURCE_DIR) / "../shared/corpus/dapple-profiles";
-    if (!fs::exists(folder)) GTEST_SKIP() << "no corpus here: " << folder;
+    if (!fs::exists(folder)) GTEST_SKIP() << "no corpus: " << folder;
     for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
       const std::string name = entry.path().filename().string();
       if (!name.ends_with(".txt")) continue;
@@ -60,7 +60,8 @@ class ProfileChains : public testing::Test {
   std::vector<Chain> chains_;
 };
 
-// Every way to cut, with a clock for the making, the wire and the reading: no dynamic programming, no judge.
+// All partitions into buckets, with times for production, transfer and reading. Uses no dynamic
+// programming and none of the code under test.
 double best_from(std::span<const Tensor> rest, const partition::Wire& wire, Release release, double made,
                  double wire_free, double read) {
   if (rest.empty()) return read;
@@ -82,22 +83,23 @@ double best_from(std::span<const Tensor> rest, const partition::Wire& wire, Rele
   return best;
 }
 
-TEST_F(ProfileChains, OfAllCutsTheBest) {
-  std::size_t looked_at = 0;
+TEST_F(ProfileChains, FindsTheBestPartition) {
+  std::size_t tried = 0;
   for (const Chain& chain : chains_)
     for (std::size_t length = 1; length <= 16; ++length) {
-      // Short ones everywhere; of the long ones, of which each has up to 2^15 cuts, the first.
+      // Short chains from everywhere; of the long ones, which have up to 2^15 partitions each, only
+      // the first.
       const std::size_t stride = length < 7 ? 1 : length < 11 ? 8 : chain.tensors.size();
       for (std::size_t first = 0; first + length <= chain.tensors.size(); first += stride)
         for (const Release release : kReleases) {
           const std::span<const Tensor> part = std::span(chain.tensors).subspan(first, length);
-          const partition::Wire& wire = kWires[looked_at++ % std::size(kWires)];
+          const partition::Wire& wire = kWires[tried++ % std::size(kWires)];
           const double all = best_from(part, wire, release, 0, 0, 0);
           EXPECT_NEAR(partition::bucketise(part, wire, release).seconds, all, 1e-9 * std::max(all, 1e-3))
               << chain.name << " from " << first << ", " << length;
         }
     }
-  EXPECT_GT(looked_at, 3000u);
+  EXPECT_GT(tried, 3000u);
 }
 
 TEST_F(ProfileChains, NeverWorseThanFixedBuckets) {
@@ -113,8 +115,9 @@ TEST_F(ProfileChains, NeverWorseThanFixedBuckets) {
       }
 }
 
-// Layers cut in parts of about 4 MB: parts of one size each travel by themselves, or where that is better.
-TEST_F(ProfileChains, VariablePartsAreNeverWorseThanFixedOnes) {
+// Layers split into fragments of about 4 MB: variable bucket sizes are never slower than fixed
+// ones.
+TEST_F(ProfileChains, VariableSizesAreNeverWorseThanFixedOnes) {
   for (Chain& chain : chains_) {
     for (Tensor& tensor : chain.tensors)
       tensor.grains = std::clamp(static_cast<std::int32_t>(tensor.bytes / 4e6), 1, 6);
@@ -130,8 +133,9 @@ TEST_F(ProfileChains, VariablePartsAreNeverWorseThanFixedOnes) {
   }
 }
 
-// What is loaded is read while the rest of its bucket travels: all in one, and in the best buckets.
-TEST_F(ProfileChains, EarlyReleaseIsStrictlyEarlier) {
+// Loaded tensors are read while the rest of their bucket is in transit: for one bucket and for the
+// best buckets.
+TEST_F(ProfileChains, EarlyReleaseIsStrictlyFaster) {
   for (const Chain& chain : chains_)
     for (const partition::Wire& wire : kWires) {
       const std::vector<std::int32_t> one = {partition::grain_count(chain.tensors)};
@@ -144,7 +148,8 @@ TEST_F(ProfileChains, EarlyReleaseIsStrictlyEarlier) {
       EXPECT_LE(best(Release::early), best(Release::together)) << chain.name;
       if (!chain.name.ends_with("loading")) continue;
       EXPECT_LT(all(Release::early), all(Release::together)) << chain.name;
-      // Where computing alone takes longer than the wire, the best buckets hide it either way.
+      // If computation alone takes longer than the transfers, the best buckets hide them with
+      // either release.
       if (&wire == &kWires[0]) EXPECT_LT(best(Release::early), best(Release::together)) << chain.name;
     }
 }

@@ -1,4 +1,4 @@
-// What the fit of a measured table predicts: sizes it has not seen, and which algorithm overtakes which.
+// Predictions of a fit to measured tables: unseen sizes, and which algorithm overtakes which.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,8 @@ std::vector<Table> tables() {
   std::vector<Table> all = {{"nccl_ring", ring_all_reduce(kRanks), {}, {}},
                             {"nccl_tree", tree_all_reduce(kRanks), {}, {}},
                             {"msccl_allpairs", all_pairs_all_reduce(kRanks), {}, {}},
-                            // Neither program is at hand; the shape scales bandwidth() alone.
+                            // The source of neither program is available; the shape only scales
+                            // bandwidth().
                             {"msccl_hierarchical", ring_all_reduce(kRanks), {}, {}},
                             {"msccl_pipeline", ring_all_reduce(kRanks), {}, {}}};
   for (Table& table : all) {
@@ -64,7 +65,7 @@ struct Errors {
   double median = 0, max = 0;
 };
 
-// Fits to every other size from place `parity` on and predicts the rest.
+// Fits to every other size from index `parity` on and predicts the rest.
 Errors held_out_errors(const Table& table, const std::vector<Measurement>& points, std::size_t parity) {
   const auto fitted = fit(every_other(points, parity), table.shape);
   EXPECT_TRUE(fitted.ok());
@@ -74,7 +75,7 @@ Errors held_out_errors(const Table& table, const std::vector<Measurement>& point
   return {median(errors), *std::ranges::max_element(errors)};
 }
 
-TEST(Fit, PredictsTheSizesBetweenOfMeasuredTables) {
+TEST(Fit, InterpolatesMeasuredTables) {
   for (const Table& table : tables()) {
     for (const std::size_t parity : {0, 1}) {
       const Errors in_place = held_out_errors(table, table.in_place, parity);
@@ -84,8 +85,8 @@ TEST(Fit, PredictsTheSizesBetweenOfMeasuredTables) {
           "%4.1f %%\n",
           table.name.c_str(), parity, 100 * in_place.median, 100 * in_place.max, 100 * out_of_place.median,
           100 * out_of_place.max);
-      // The form was chosen with the in-place times in view, so it must do well on them; the others are the
-      // fairer judge, and the requirement holds there too.
+      // The model was chosen with the in-place times in view, so it must do well on them. The other
+      // times are the fairer test, and the requirement holds for them too.
       EXPECT_LT(in_place.median, 0.06) << table.name;
       EXPECT_LT(out_of_place.median, 0.10) << table.name;
     }
@@ -99,14 +100,14 @@ std::string print(const std::vector<Crossover>& crossovers) {
   return text.empty() ? "none" : text;
 }
 
-// Every crossover that was measured is predicted within a factor of two, and no other.
+// Whether every measured crossover is predicted within a factor of two, and no others.
 bool agree(const std::vector<Crossover>& measured, const std::vector<Crossover>& predicted) {
   return std::ranges::equal(measured, predicted, [](const Crossover& a, const Crossover& b) {
     return a.first_is_faster_after == b.first_is_faster_after && std::fabs(std::log2(a.bytes / b.bytes)) <= 1;
   });
 }
 
-// How many of the ten pairs agree, each curve fitted by `to_fit` from its measured points.
+// How many of the ten pairs agree if each curve is fitted by `to_fit` from its measured points.
 template <class ToFit>
 int agreeing_pairs(const char* title, ToFit to_fit) {
   const std::vector<Table> all = tables();
@@ -123,7 +124,7 @@ int agreeing_pairs(const char* title, ToFit to_fit) {
       const auto fitted_curve = [&](std::size_t i) {
         return [&each = fits[i]](std::int64_t bytes) { return each.seconds(bytes); };
       };
-      // From the second size on: the first is cold.
+      // From the second size on: the first is a cold start.
       const auto measured = crossovers(measured_curve(a), measured_curve(b), 2 * kSmallest, kLargest);
       const auto predicted = crossovers(fitted_curve(a), fitted_curve(b), 2 * kSmallest, kLargest);
       const bool same = agree(measured, predicted);
@@ -136,14 +137,15 @@ int agreeing_pairs(const char* title, ToFit to_fit) {
   return agreeing;
 }
 
-TEST(Fit, PlacesTheCrossoversOfEveryPairWithinOneSize) {
+TEST(Fit, FindsTheCrossoversOfEveryPairWithinOneSize) {
   EXPECT_EQ(agreeing_pairs("all sizes", [](const Table& table) { return *fit(table.in_place, table.shape); }),
             10);
 }
 
-// The half without the first size misses one: NCCL's ring and MSCCL's pipeline are within a tenth of each
-// other over a range of sixteen sizes, and where the lead changes is between two sizes it has not seen.
-TEST(Fit, PlacesTheCrossoversFromHalfOfTheSizes) {
+// The half without the first size misses one: NCCL's ring and MSCCL's pipeline are within a tenth
+// of each other over sixteen sizes, and the lead changes between two sizes that are not in the
+// half.
+TEST(Fit, FindsTheCrossoversFromHalfOfTheSizes) {
   const auto agreeing = [](std::size_t parity) {
     return agreeing_pairs(parity == 0 ? "half 0" : "half 1", [&](const Table& table) {
       return *fit(every_other(table.in_place, parity), table.shape);
@@ -153,7 +155,7 @@ TEST(Fit, PlacesTheCrossoversFromHalfOfTheSizes) {
   EXPECT_GE(agreeing(1), 9);
 }
 
-TEST(Fit, FindsTheNumbersThatMadeATable) {
+TEST(Fit, RecoversTheParametersOfATable) {
   // 5 us and 2 GB/s up to 64 KiB, then 20 us and 100 GB/s.
   std::vector<Measurement> points;
   for (std::int64_t bytes = 1024; bytes <= 1 << 26; bytes *= 2) {
@@ -172,7 +174,7 @@ TEST(Fit, FindsTheNumbersThatMadeATable) {
   EXPECT_NEAR(fitted->seconds(3 << 20), 70e-6 + 1.75 * (3 << 20) / 100e9, 1e-9);
 }
 
-TEST(Fit, TellsFillingFromStreaming) {
+TEST(Fit, DistinguishesFillingFromStreaming) {
   std::vector<Measurement> points;
   for (std::int64_t bytes = 256; bytes <= 1 << 16; bytes *= 2)
     points.push_back({bytes, 10e-6 + 5e-8 * std::sqrt(static_cast<double>(bytes))});
@@ -183,7 +185,7 @@ TEST(Fit, TellsFillingFromStreaming) {
   EXPECT_EQ(fitted->bandwidth(), 0);
 }
 
-TEST(Fit, OverlooksAColdStart) {
+TEST(Fit, IgnoresAColdStart) {
   std::vector<Measurement> points;
   for (std::int64_t bytes = 128; bytes <= 1 << 20; bytes *= 2)
     points.push_back({bytes, 10e-6 + 1e-11 * static_cast<double>(bytes)});
@@ -191,10 +193,10 @@ TEST(Fit, OverlooksAColdStart) {
   const auto fitted = fit(points, ring_all_reduce(8));
   ASSERT_TRUE(fitted.ok());
   EXPECT_NEAR(fitted->seconds(128), 10e-6, 1e-8);
-  EXPECT_NEAR(fitted->max_relative_error, 2.0 / 3, 1e-3);  // it still says how far off that point is
+  EXPECT_NEAR(fitted->max_relative_error, 2.0 / 3, 1e-3);  // the error of that point is still reported
 }
 
-TEST(Fit, NoiseAloneMakesNoRegimes) {
+TEST(Fit, NoiseDoesNotAddRegimes) {
   for (std::uint64_t round = 0; round < 20; ++round) {
     std::vector<Measurement> points;
     for (std::int64_t bytes = 128; bytes <= 1 << 25; bytes *= 2)
@@ -211,7 +213,7 @@ TEST(Fit, NoiseAloneMakesNoRegimes) {
   }
 }
 
-TEST(Fit, RefusesWhatIsNoTable) {
+TEST(Fit, RejectsInvalidTables) {
   const auto message = [](std::vector<Measurement> points) {
     const auto fitted = fit(points, ring_all_reduce(8));
     return fitted.ok() ? "no error" : fitted.error().message;
@@ -237,7 +239,7 @@ TEST(Fit, SurvivesTheEndsOfItsRange) {
   }
 }
 
-TEST(Fit, SeparatesStepsFromTheCall) {
+TEST(Fit, SeparatesStepLatencyFromCallLatency) {
   const auto of = [](double steps, double latency) {
     return Fit{.shape = {.steps = steps, .wire = 1}, .regimes = {{.intercept = latency}}};
   };
@@ -250,7 +252,7 @@ TEST(Fit, SeparatesStepsFromTheCall) {
   EXPECT_EQ(separate_latency({}).base, 0);
 }
 
-TEST(Fit, KnowsTheShapesOfTheClassics) {
+TEST(Fit, KnowsTheShapesOfClassicAlgorithms) {
   EXPECT_EQ(ring_all_reduce(8).steps, 14);
   EXPECT_EQ(ring_all_reduce(8).wire, 1.75);
   EXPECT_EQ(tree_all_reduce(8).steps, 6);
@@ -259,7 +261,7 @@ TEST(Fit, KnowsTheShapesOfTheClassics) {
   EXPECT_EQ(all_pairs_all_reduce(8).steps, 2);
 }
 
-TEST(Crossovers, CountALeadFromItsBeginningAndNoTies) {
+TEST(Crossovers, IgnoreSmallLeads) {
   const Curve flat = [](std::int64_t) { return 1e-5; };
   const Curve rising = [](std::int64_t bytes) { return 5e-6 + 5e-6 * static_cast<double>(bytes) / 65536; };
   const auto found = crossovers(flat, rising, 1024, 1 << 24);
@@ -272,7 +274,7 @@ TEST(Crossovers, CountALeadFromItsBeginningAndNoTies) {
   EXPECT_TRUE(crossovers(flat, rising, 1024, 1024).empty());
 }
 
-TEST(Interpolate, GoesStraightInLogarithms) {
+TEST(Interpolate, IsLinearInLogarithms) {
   const std::vector<Measurement> points = {{1024, 1e-6}, {4096, 4e-6}, {16384, 4e-6}};
   EXPECT_NEAR(interpolate(points, 2048), 2e-6, 1e-15);
   EXPECT_NEAR(interpolate(points, 8192), 4e-6, 1e-15);

@@ -37,7 +37,7 @@ float one_float(std::string_view text) {
   return table.ok() ? table->values<float>(0)[0] : std::numeric_limits<float>::quiet_NaN();
 }
 
-// Of one number a line.
+// With one number per line.
 std::vector<std::uint32_t> bits_of(std::string_view lines) {
   const std::vector<Field> field = {{"x", 1, DType::f32}};
   const auto table = parse_csv(lines, field, "x.csv");
@@ -56,13 +56,13 @@ TEST(Csv, ReadsRowsIntoFields) {
   EXPECT_EQ(list(table->values<std::int32_t>(1)), (std::vector<std::int32_t>{7, 1}));
   EXPECT_EQ(list(table->row<float>(0, 1)), (std::vector<float>{-2, 300}));
   EXPECT_EQ(table->fields()[1].name, "label");
-  EXPECT_THROW(table->values<float>(1), InternalError);  // a label is no float
+  EXPECT_THROW(table->values<float>(1), InternalError);  // a label is not a float
 }
 
-TEST(Csv, OverlooksWhatDoesNotMatter) {
+TEST(Csv, IgnoresInsignificantDifferences) {
   for (const std::string_view text : {
            "1,2,3\n4,5,6",                 // no newline at the end
-           "1,2,3\r\n4,5,6\r\n",           // as Windows writes
+           "1,2,3\r\n4,5,6\r\n",           // Windows line ends
            "\n\n1,2,3\n\n   \n4,5,6\n\n",  // blank lines
            " 1 ,\t2, 3 \n4,5 ,6",          // spaces
            "a,b,c\n1,2,3\n4,5,6\n",        // a header
@@ -81,7 +81,7 @@ TEST(Csv, OverlooksWhatDoesNotMatter) {
   }
 }
 
-TEST(Csv, CountsTheValuesOfALine) {
+TEST(Csv, ChecksTheNumberOfValuesPerLine) {
   const std::vector<Field> fields = {{"pixels", 64, DType::f32}, {"label", 1, DType::i32}};
   std::string row = "0";
   for (int i = 1; i < 65; ++i) row += ",0";
@@ -100,7 +100,7 @@ TEST(Csv, CountsTheValuesOfALine) {
   EXPECT_EQ(error_of("1\n1,2\n", one), "digits.csv line 2: expected 1 value (x 1), found 2");
 }
 
-TEST(Csv, WantsNumbers) {
+TEST(Csv, RequiresNumbers) {
   const std::string eight = "1,2,3\n1,2,3\n1,2,3\n1,2,3\n1,2,3\n1,2,3\n1,2,3\n1,2,3\n";
   EXPECT_EQ(error_of(eight + "0,abc,7"),
             "digits.csv line 9, value 2 (pixels): expected a number, found 'abc'");
@@ -115,13 +115,13 @@ TEST(Csv, WantsNumbers) {
   EXPECT_EQ(
       error_of(eight + "0,\x01\xff" + std::string(100, 'x') + ",7"),
       "digits.csv line 9, value 2 (pixels): expected a number, found '??" + std::string(38, 'x') + "...'");
-  // A first line that is only partly names is no header: a slip there loses no row.
+  // A first line with only some names is not a header: a typo there must not drop a row.
   EXPECT_EQ(parse_csv("0,1,label\n", kSmall, "digits.csv").error().hint,
             "the first line counts as a header when no value starts like a number");
   EXPECT_EQ(error_of("0,abc,7"), "digits.csv line 1, value 2 (pixels): expected a number, found 'abc'");
 }
 
-TEST(Csv, WantsFiniteNumbers) {
+TEST(Csv, RequiresFiniteNumbers) {
   EXPECT_EQ(error_of("1,2,3\n1,nan,3"),
             "digits.csv line 2, value 2 (pixels): found nan, expected a finite number");
   EXPECT_EQ(error_of("nan,2,3"), "digits.csv line 1, value 1 (pixels): found nan, expected a finite number");
@@ -136,7 +136,7 @@ TEST(Csv, WantsFiniteNumbers) {
             "float32), found 1e999");
 }
 
-TEST(Csv, WantsWholeLabels) {
+TEST(Csv, RequiresIntegerLabels) {
   EXPECT_EQ(error_of("1,2,3\n1,2,3\n1,2,3\n1,2,3.5"),
             "digits.csv line 4, value 3 (label): expected a whole number (label is int32), found 3.5");
   EXPECT_EQ(error_of("1,2,1e-999"),
@@ -157,12 +157,12 @@ TEST(Csv, WantsWholeLabels) {
             "9223372036854775807 (token is int64), found 9223372036854775808");
 }
 
-TEST(Csv, WantsRows) {
+TEST(Csv, RequiresRows) {
   for (const std::string_view text : {"", "\n", "a,b,c\n", " \r\n\r\n", "\xef\xbb\xbf"})
     EXPECT_EQ(error_of(text), "digits.csv has no rows") << text;
 }
 
-TEST(Csv, NoticesColumnsInAnotherOrder) {
+TEST(Csv, DetectsReorderedColumns) {
   EXPECT_EQ(error_of("label,a,b\n3,1,2\n"),
             "digits.csv line 1: expected label as value 3, found it as value 1");
   EXPECT_EQ(error_of("a,b,label\n1,2,3\n"), "no error");
@@ -170,14 +170,14 @@ TEST(Csv, NoticesColumnsInAnotherOrder) {
             "digits.csv line 1: expected label as value 3, found it as value 1");
 }
 
-TEST(Csv, FillsOnlySomeTypes) {
+TEST(Csv, SupportsOnlySomeTypes) {
   const std::vector<Field> half = {{"x", 1, DType::bf16}};
   const auto table = parse_csv("1", half, "x.csv");
   EXPECT_EQ(table.error().message, "x: data files can only fill f32, f64, i32 and i64, found bf16");
 }
 
-// A row wider than any memory costs no memory.
-TEST(Csv, AWideRowCostsNothing) {
+// A very wide row needs no memory in advance.
+TEST(Csv, WideRowsNeedNoMemory) {
   const std::vector<Field> vast = {{"x", kMostWidth - 1, DType::f32}, {"y", 1, DType::i32}};
   EXPECT_EQ(error_of("1,2\n", vast), fmt::format("digits.csv line 1: expected {} values (x {}, y 1), found 2",
                                                  kMostWidth, kMostWidth - 1));
@@ -187,7 +187,7 @@ TEST(Csv, AWideRowCostsNothing) {
             fmt::format("a row of data is too wide: expected at most {} values", kMostWidth));
 }
 
-TEST(Csv, NumbersAreReadToTheLastBit) {
+TEST(Csv, ReadsNumbersExactly) {
   EXPECT_EQ(one_float("0.1"), 0.1f);
   EXPECT_EQ(one_float("+0.1"), 0.1f);
   EXPECT_EQ(one_float("16777217"), 16777216.0f);
@@ -209,8 +209,8 @@ TEST(Csv, NumbersAreReadToTheLastBit) {
   EXPECT_EQ(bits_of(text), expected);
 }
 
-// Short numbers take a road of their own, which must lead to the same place.
-TEST(Csv, ShortNumbersAreReadToTheLastBit) {
+// Short numbers take a fast path with the same result.
+TEST(Csv, ReadsShortNumbersExactly) {
   for (const std::string_view text :
        {"0", "-0", "-0.0", "7.", ".5", "-.5", "0.1", "1234567", "12345678", "123456.7", "0.000001",
         "0.0000001", "0.00000001", "9999999", "0.9999999", "00000001"}) {
@@ -237,8 +237,8 @@ TEST(Csv, ShortNumbersAreReadToTheLastBit) {
     EXPECT_FALSE(parse_csv(text, field, "x.csv").ok()) << text;
 }
 
-// Every beginning of a good file is good rows, or an error.
-TEST(Csv, CutAnywhere) {
+// Every prefix of a valid file gives valid rows, or an error.
+TEST(Csv, SurvivesTruncation) {
   const std::string text = "a,b,c\r\n0.5,1,7\r\n-2,3e2,1\n";
   for (std::size_t length = 0; length <= text.size(); ++length) {
     const auto table = parse_csv(text.substr(0, length), kSmall, "digits.csv");

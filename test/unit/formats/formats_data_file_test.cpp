@@ -1,4 +1,4 @@
-// Data files by name: the ending tells the format, .gz is inflated.
+// Data files by name: the extension selects the format, and .gz is decompressed.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -19,8 +19,8 @@ using plan::DType;
 
 const std::vector<Field> kSmall = {{"pixels", 2, DType::f32}, {"label", 1, DType::i32}};
 
-// The text as a gzip file (RFC 1952) of one block that is stored, not compressed (RFC 1951): the
-// length and its complement, the bytes, then their CRC-32 and length.
+// The text as a gzip file (RFC 1952) with one stored, uncompressed block (RFC 1951): the length and
+// its complement, the bytes, then their CRC-32 and length.
 std::string gzip(const std::string& text) {
   std::string file("\x1f\x8b\x08\0\0\0\0\0\0\x03\x01", 11);
   const auto put = [&](std::uint64_t number, int bytes) {
@@ -49,7 +49,7 @@ class DataFileTest : public testing::Test {
   const TemporaryFolder folder_;
 };
 
-TEST_F(DataFileTest, TheEndingTellsTheFormat) {
+TEST_F(DataFileTest, TheExtensionSelectsTheFormat) {
   const auto table = read_table(write("a.csv", "1,2,3\n4,5,6\n"), kSmall);
   ASSERT_TRUE(table.ok()) << table.error().message;
   EXPECT_EQ(table->rows(), 2);
@@ -64,19 +64,19 @@ TEST_F(DataFileTest, TheEndingTellsTheFormat) {
             "a.gz: expected a name that ends in .csv, .csv.gz, .npy or .npz");
 }
 
-TEST_F(DataFileTest, TextIsTheBytes) {
+TEST_F(DataFileTest, ReadsPlainText) {
   EXPECT_EQ(*read_text(write("a.txt", std::string("a\0\r\n", 4))), std::string("a\0\r\n", 4));
   EXPECT_EQ(*read_text(write("a.txt.gz", gzip("hello"))), "hello");
 }
 
-TEST_F(DataFileTest, InflatesOneMemberOrMore) {
+TEST_F(DataFileTest, DecompressesOneOrMoreMembers) {
   const auto table = read_table(write("a.csv.gz", gzip("1,2,3\n") + gzip("4,5,6\n")), kSmall);
   ASSERT_TRUE(table.ok()) << table.error().message;
   EXPECT_EQ(table->rows(), 2);
   EXPECT_EQ(*inflate_gzip(gzip(""), 0, "a.gz"), "");
 }
 
-TEST_F(DataFileTest, InflatesNoMoreThanAllowed) {
+TEST_F(DataFileTest, LimitsDecompression) {
   EXPECT_EQ(*inflate_gzip(gzip("12345"), 5, "a.gz"), "12345");
   EXPECT_EQ(inflate_gzip(gzip("12345"), 4, "a.gz").error().message,
             "a.gz is too large: expected at most 4 B when inflated");
@@ -84,8 +84,8 @@ TEST_F(DataFileTest, InflatesNoMoreThanAllowed) {
             "a.gz is too large: expected at most 4 B when inflated");
 }
 
-// Rows that go from one mebibyte that is read to the next, and a last line without an end.
-TEST_F(DataFileTest, ReadsFilesThatAreLongerThanABlock) {
+// Rows that cross the 1 MiB read blocks, and a last line without a newline.
+TEST_F(DataFileTest, ReadsFilesLongerThanABlock) {
   std::string text = "a,b,label\n", packed = gzip(text);
   constexpr std::int64_t kRows = 250'000;
   std::string some;
@@ -112,8 +112,8 @@ TEST_F(DataFileTest, ReadsFilesThatAreLongerThanABlock) {
   check(read_table(write("long.csv.gz", packed), kSmall));
 }
 
-// A table takes what it may and no more, however small the file.
-TEST_F(DataFileTest, ATableIsBounded) {
+// A table uses at most the allowed memory, however small its file is.
+TEST_F(DataFileTest, LimitsTheSizeOfATable) {
   std::string text;
   for (int row = 0; row < 1000; ++row) text += "1,2,3\n";
   const std::string csv = write("a.csv", text);
@@ -123,8 +123,8 @@ TEST_F(DataFileTest, ATableIsBounded) {
       csv + " is too large: rows of 12 B (pixels 2, label 1) may use 4.88 KiB, half of the free memory");
 }
 
-// A line without an end is given up long before the text is.
-TEST_F(DataFileTest, ALineIsBounded) {
+// A line that is too long is rejected long before the end of the text.
+TEST_F(DataFileTest, LimitsTheLengthOfALine) {
   std::string packed;
   for (int i = 0; i < 40; ++i) packed += gzip(std::string(65'535, '0'));
   const std::string path = write("a.csv.gz", packed + "no gzip any more");
@@ -134,8 +134,8 @@ TEST_F(DataFileTest, ALineIsBounded) {
       << message;
 }
 
-// A header that promises more than there is costs nothing.
-TEST_F(DataFileTest, APromiseIsNotGivenMemory) {
+// A header that announces more than the file contains allocates nothing.
+TEST_F(DataFileTest, DoesNotTrustSizesInHeaders) {
   std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (100000000000, 3), }";
   header.resize(118, ' ');
   std::string npy("\x93NUMPY\x01\x00\x76\x00", 10);
@@ -145,7 +145,7 @@ TEST_F(DataFileTest, APromiseIsNotGivenMemory) {
             path + " is truncated: its header states 100000000000 rows of 12 bytes, found 24 bytes");
 }
 
-TEST_F(DataFileTest, DamageIsFound) {
+TEST_F(DataFileTest, DetectsDamage) {
   const std::string good = gzip("1,2,3\n4,5,6\n");
   for (std::size_t length = 0; length < good.size(); ++length)
     EXPECT_FALSE(inflate_gzip(good.substr(0, length), 100, "a.gz").ok()) << length;
@@ -160,7 +160,7 @@ TEST_F(DataFileTest, DamageIsFound) {
             "a.gz is not a gzip file: expected it to begin with 1f 8b");
 }
 
-// The handwritten digits that the tutorial trains on.
+// The handwritten digits of the tutorial.
 TEST_F(DataFileTest, ReadsTheDigits) {
   const fs::path digits = fs::path(WEFT_SOURCE_DIR) / "../shared/corpus/digits/digits.csv.gz";
   if (!fs::exists(digits)) GTEST_SKIP() << "no corpus here: " << digits;

@@ -75,7 +75,7 @@ TEST(Npy, ReadsEveryElementAndVersion) {
   expect_one_to_six<float>("<f4", 3);
 }
 
-// The ends of each type, and bits that mean something else in another one.
+// The limits of each type, and bits that mean something else in another type.
 TEST(Npy, ConvertsEveryElementExactly) {
   const std::vector<Field> wide = {{"x", 2, DType::f64}, {"n", 1, DType::i64}};
   const auto read = [&](const std::string& file) {
@@ -98,10 +98,10 @@ TEST(Npy, ConvertsEveryElementExactly) {
   EXPECT_EQ(read(npy<std::uint8_t>("|b1", "(1, 3)", {0, 1, 1})), "[0, 1] 1");
   EXPECT_EQ(read(npy<std::uint8_t>("|b1", "(1, 3)", {0, 2, 1})),
             "rows.npy[0, 1] (x): expected 0 or 1, as |b1 has it, found 2");
-  // Floating-point fields hold what no integer of 64 bits does.
+  // Floating-point fields accept numbers beyond 64-bit integers.
   EXPECT_EQ(read(npy<std::uint64_t>("<u8", "(1, 3)", {0, 9223372036854775808u, 1})),
             "[0, 9.223372036854776e+18] 1");
-  // 2^-24 is the least subnormal, 65504 the largest; 0x7c00 is infinity, 0x7e00 NaN.
+  // 2^-24 is the least subnormal, 65504 the largest number; 0x7c00 is infinity, 0x7e00 NaN.
   EXPECT_EQ(read(npy<std::uint16_t>("<f2", "(1, 3)", {0x0001, 0xfbff, 0x3c00})),
             "[5.960464477539063e-08, -65504] 1");
   EXPECT_EQ(read(npy<std::uint16_t>("<f2", "(1, 3)", {0x7c00, 0, 0})),
@@ -110,7 +110,7 @@ TEST(Npy, ConvertsEveryElementExactly) {
             "rows.npy[0, 2] (n): expected a whole number (n is int64), found 0.5");
 }
 
-TEST(Npy, WantsAKnownElement) {
+TEST(Npy, RequiresAKnownElementType) {
   for (const std::string descr :
        {">f4", ">i2", "<c8", "<V2", "|O", "|S1", "<U1", "<f3", "u2", "<u1", "|f4", "<M8[D]"})
     EXPECT_EQ(error_of(npy<std::uint16_t>(descr, "(1, 3)", {1, 2, 3})),
@@ -120,7 +120,7 @@ TEST(Npy, WantsAKnownElement) {
                   descr));
 }
 
-TEST(Npy, WantsTheModelsShape) {
+TEST(Npy, RequiresTheModelsShape) {
   const std::vector<Field> wide = {{"pixels", 64, DType::f32}, {"label", 1, DType::i32}};
   EXPECT_EQ(error_of(npy("<f4", "(1, 64)", std::vector<float>(64)), wide),
             "rows.npy has 64 columns, expected 65 (pixels 64, label 1)");
@@ -132,7 +132,7 @@ TEST(Npy, WantsTheModelsShape) {
   EXPECT_EQ(error_of(npy<float>("<f4", "(0, 3)", {})), "rows.npy has no rows");
 }
 
-TEST(Npy, WantsValuesThatFit) {
+TEST(Npy, RequiresValuesInRange) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(error_of(npy<double>("<f8", "(2, 3)", {1, 2, 3, 4, kNan, 6})),
             "rows.npy[1, 1] (pixels): found nan, expected a finite number");
@@ -149,7 +149,7 @@ TEST(Npy, WantsValuesThatFit) {
             "1e+39");
 }
 
-TEST(Npy, WantsTheWholeFileAndNoMore) {
+TEST(Npy, RequiresTheExactFileSize) {
   const std::string file = npy<float>("<f4", "(2, 3)", {1, 2, 3, 4, 5, 6});
   EXPECT_EQ(error_of(file), "no error");
   for (std::size_t length = 0; length < file.size(); ++length)
@@ -161,7 +161,7 @@ TEST(Npy, WantsTheWholeFileAndNoMore) {
             "rows.npy is truncated: its header states 9223372036854775807 rows of 12 bytes, found 4 bytes");
 }
 
-TEST(Npy, WantsAHeader) {
+TEST(Npy, RequiresAHeader) {
   EXPECT_EQ(error_of("PK\x03\x04 a zip"),
             "rows.npy is not an npy file: expected it to begin with \\x93NUMPY");
   EXPECT_EQ(error_of(""), "rows.npy is not an npy file: expected it to begin with \\x93NUMPY");
@@ -173,8 +173,8 @@ TEST(Npy, WantsAHeader) {
             "'fortran_order': False,...");
 }
 
-// Whatever one byte becomes, the answer is a table or an error.
-TEST(Npy, ChangedAnywhere) {
+// Whatever value one byte takes, the result is a table or an error.
+TEST(Npy, SurvivesAnyChangedByte) {
   const std::string file = npy<float>("<f4", "(2, 3)", {1, 2, 3, 4, 5, 6});
   for (std::size_t at = 0; at < file.size(); ++at)
     for (int bit = 0; bit < 8; ++bit) {
@@ -187,7 +187,7 @@ TEST(Npy, ChangedAnywhere) {
     }
 }
 
-// An array with a vast rest behind it, as a small archive may hold it.
+// An array followed by endless data, as a small archive may contain.
 class EndlessRest final : public ByteSource {
  public:
   explicit EndlessRest(std::string begin) : begin_(std::move(begin)), zeros_(1 << 20, '\0') {}
@@ -199,7 +199,7 @@ class EndlessRest final : public ByteSource {
   std::string begin_, zeros_;
 };
 
-TEST(Npy, IsNotUnpackedBeyondWhatItsHeaderSays) {
+TEST(Npy, ReadsNoMoreThanTheHeaderStates) {
   EndlessRest source(npy<float>("<f4", "(1, 3)", {1, 2, 3}));
   const auto read = read_npy(source, kSmall, "bomb.npz: x.npy");
   ASSERT_FALSE(read.ok());

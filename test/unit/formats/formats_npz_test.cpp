@@ -1,4 +1,4 @@
-// Arrays by name, and files that are not quite that.
+// Arrays by name, and damaged archives.
 #include <fstream>
 #include <string>
 
@@ -29,7 +29,7 @@ TEST(Npz, ReadsArraysByName) {
   }
 }
 
-TEST(Npz, NamesTheArrayThatIsMissing) {
+TEST(Npz, NamesAMissingArray) {
   const Field other[] = {{"pixel", 2, plan::DType::f32}};
   const auto table = parse_npz(npz_bytes("pixels.npz"), other, "x.npz");
   ASSERT_FALSE(table.ok());
@@ -41,7 +41,8 @@ std::string values_of(const Table& table) {
   return fmt::format("{} {}", table.values<float>(0), table.values<std::int32_t>(1));
 }
 
-// Cut short anywhere it is refused; with a bit changed it is refused, or it was a bit of no number.
+// A truncated file is rejected. A file with a changed bit is rejected, or the bit belongs to no
+// number.
 TEST(Npz, SurvivesDamage) {
   for (const std::string name : {"pixels.npz", "pixels_packed.npz"}) {
     const std::string whole = npz_bytes(name);
@@ -58,8 +59,8 @@ TEST(Npz, SurvivesDamage) {
   }
 }
 
-// Whatever the damage makes of an array, it is called damage.
-TEST(Npz, ComparesEachMemberWithItsChecksum) {
+// Any damage to an array is reported as damage.
+TEST(Npz, VerifiesTheChecksumOfEachMember) {
   const std::string whole = npz_bytes("pixels.npz");
   const std::size_t begin = whole.find("\x93NUMPY", whole.find("pixels.npy"));
   for (std::size_t at = begin; at < begin + 160; ++at) {
@@ -70,7 +71,7 @@ TEST(Npz, ComparesEachMemberWithItsChecksum) {
     EXPECT_TRUE(table.error().message.starts_with("x.npz: pixels.npy is damaged: expected CRC-32 "))
         << table.error().message;
   }
-  // A member that no field is named after is left alone.
+  // Members without a field of that name are ignored.
   std::string label = whole;
   label[whole.find("\x93NUMPY") + 140] ^= 4;
   EXPECT_TRUE(parse_npz(label, std::span(kNpzFields).first(1), "x.npz").ok());
@@ -82,7 +83,7 @@ std::string little_endian(std::uint64_t number, int bytes) {
   return made;
 }
 
-// A zip file of one deflated member, as it is listed.
+// A zip file with one deflated member, with the given directory entry.
 std::string packed_zip(const std::string& name, const std::string& bytes, std::uint32_t checksum) {
   std::string packed(compressBound(bytes.size()), '\0');
   z_stream stream{};
@@ -104,8 +105,8 @@ std::string packed_zip(const std::string& name, const std::string& bytes, std::u
          little_endian(listed.size(), 4) + little_endian(member.size(), 4) + little_endian(0, 2);
 }
 
-// A small array with a vast rest behind it: the rest is not unpacked to say what is wrong.
-TEST(Npz, LeavesTheRestOfABombPacked) {
+// A small array followed by much data: the rest is not decompressed to report the error.
+TEST(Npz, DoesNotDecompressTheRestOfABomb) {
   std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }";
   header.resize(117, ' ');
   const std::string array = "\x93NUMPY" + std::string("\1\0v\0", 4) + header + "\n" + std::string(8, '\0');

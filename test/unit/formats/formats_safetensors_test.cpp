@@ -1,4 +1,5 @@
-// Checkpoints survive the trip through a file; no damage to the file goes unseen, no kill harms it.
+// Checkpoints read back from files as written; all damage is detected, and a kill while writing
+// does no harm.
 #include <gtest/gtest.h>
 
 #include <sys/wait.h>
@@ -29,7 +30,7 @@ using plan::DType;
 
 constexpr std::int64_t kMost = 1 << 24;
 
-// A file of this header and data, as any program may write it.
+// A file with this header and data, as another program may write it.
 std::string file_of(std::string_view header, std::string_view data = {}) {
   std::string file(8, '\0');
   const std::uint64_t length = header.size();
@@ -54,7 +55,7 @@ std::vector<std::byte> bytes_of(std::size_t count, unsigned first) {
 
 class SafetensorsTest : public testing::Test {
  protected:
-  // One tensor of each type, and the shapes that are easily forgotten.
+  // One tensor of each type, and unusual shapes.
   Checkpoint sample() const {
     Checkpoint checkpoint;
     checkpoint.metadata = {{"step", "100"}, {"\xc3\xa9t\xc3\xa9 \"quoted\"\n", ""}};
@@ -73,7 +74,7 @@ class SafetensorsTest : public testing::Test {
   std::vector<std::byte> data_ = bytes_of(24, 200);
 };
 
-TEST_F(SafetensorsTest, WhatIsSavedIsLoaded) {
+TEST_F(SafetensorsTest, LoadsWhatWasSaved) {
   const Checkpoint saved = sample();
   ASSERT_TRUE(save(path_, saved).ok());
   const auto loaded = load(path_);
@@ -94,7 +95,7 @@ TEST_F(SafetensorsTest, WhatIsSavedIsLoaded) {
   EXPECT_EQ(loaded->find("absent"), nullptr);
 }
 
-TEST_F(SafetensorsTest, TheSameCheckpointGivesTheSameBytes) {
+TEST_F(SafetensorsTest, WritesTheSameBytesForTheSameCheckpoint) {
   Checkpoint checkpoint = sample();
   ASSERT_TRUE(save(path_, checkpoint).ok());
   std::ranges::reverse(checkpoint.tensors);
@@ -104,8 +105,8 @@ TEST_F(SafetensorsTest, TheSameCheckpointGivesTheSameBytes) {
   EXPECT_EQ(*read_file(path_, kMost), *read_file(folder_.path() + "/loaded", kMost));
 }
 
-// These bytes lie on people's disks: they may never change their meaning.
-TEST_F(SafetensorsTest, TheBytesAreThoseOfTheFormat) {
+// Users have such files on disk: the meaning of these bytes must never change.
+TEST_F(SafetensorsTest, WritesTheBytesOfTheFormat) {
   Checkpoint checkpoint;
   checkpoint.tensors = {{"w", DType::f32, {2}, std::span(data_).first(8)}};
   ASSERT_TRUE(save(path_, checkpoint).ok());
@@ -118,7 +119,7 @@ TEST_F(SafetensorsTest, TheBytesAreThoseOfTheFormat) {
 }
 
 // As earlier versions wrote them.
-TEST(Safetensors, ChecksumsOfEarlierVersionsAreVerified) {
+TEST(Safetensors, VerifiesChecksumsOfEarlierVersions) {
   const std::string header =
       R"({"__metadata__":{"checksum":"weft:254cad6cb8abdaf3380430c8e3fc0b9c","writer":"weft"},)"
       R"("w":{"data_offsets":[0,8],"dtype":"F32","shape":[2]}}      )";
@@ -135,8 +136,8 @@ TEST(Safetensors, ChecksumsOfEarlierVersionsAreVerified) {
   EXPECT_TRUE(error_of(file_of(newer, data)).starts_with("m.safetensors is damaged"));
 }
 
-// Tensors of several stretches, each of which has its own CRC-32C.
-TEST_F(SafetensorsTest, FindsAFlippedBitInAnyStretch) {
+// Tensors of several ranges, each with its own CRC-32C.
+TEST_F(SafetensorsTest, DetectsAFlippedBitInAnyRange) {
   constexpr std::size_t kBytes = (std::size_t{9} << 20) + 12;
   const std::vector<std::byte> large(kBytes, std::byte{7});
   Checkpoint checkpoint;
@@ -153,14 +154,14 @@ TEST_F(SafetensorsTest, FindsAFlippedBitInAnyStretch) {
   }
 }
 
-TEST_F(SafetensorsTest, AnEmptyCheckpointIsACheckpoint) {
+TEST_F(SafetensorsTest, SupportsAnEmptyCheckpoint) {
   ASSERT_TRUE(save(path_, {}).ok());
   const auto loaded = load(path_);
   ASSERT_TRUE(loaded.ok()) << loaded.error().message;
   EXPECT_TRUE(loaded->tensors.empty() && loaded->metadata.empty());
 }
 
-TEST_F(SafetensorsTest, RefusesToSaveWhatCouldNotBeLoaded) {
+TEST_F(SafetensorsTest, RejectsSavingWhatCouldNotBeLoaded) {
   Checkpoint checkpoint;
   checkpoint.tensors = {{"__metadata__", DType::f32, {0}, {}}};
   EXPECT_EQ(save("m", checkpoint).error().message, "cannot write m: a tensor is named __metadata__");
@@ -186,7 +187,7 @@ TEST(Safetensors, LoadsFilesOfOtherPrograms) {
   EXPECT_EQ(error_of(file_of("{}")), "no error");
 }
 
-TEST(Safetensors, TheHeaderHasALengthThatFits) {
+TEST(Safetensors, ChecksTheLengthOfTheHeader) {
   EXPECT_EQ(error_of("1234567"), "m.safetensors is truncated: expected at least 8 bytes, found 7");
   EXPECT_EQ(error_of(file_of("{}").substr(0, 9)),
             "m.safetensors is truncated: expected a header of 2 bytes, found 1");
@@ -195,7 +196,7 @@ TEST(Safetensors, TheHeaderHasALengthThatFits) {
             "2338328217762614096");
 }
 
-TEST(Safetensors, TheHeaderIsWellFormed) {
+TEST(Safetensors, ChecksTheSyntaxOfTheHeader) {
   EXPECT_EQ(error_of_header("{"), "m.safetensors: expected JSON, found an error at byte 2 of the header");
   EXPECT_EQ(error_of_header(""), "m.safetensors: expected JSON, found an error at byte 1 of the header");
   EXPECT_EQ(error_of_header("{}x"), "m.safetensors: expected JSON, found an error at byte 3 of the header");
@@ -244,7 +245,7 @@ std::string tensor(std::string_view name, std::string_view dtype, std::string_vi
                      end);
 }
 
-TEST(Safetensors, TheTensorsFillTheFile) {
+TEST(Safetensors, ChecksThatTensorsFillTheFile) {
   EXPECT_EQ(error_of_header("{" + tensor("w", "F32", "[2]", 0, 8) + "}", 8), "no error");
   EXPECT_EQ(error_of_header("{" + tensor("w", "F32", "[2]", 0, 8) + "}", 7),
             "m.safetensors is truncated: header states 8 bytes, found 7");
@@ -268,7 +269,7 @@ TEST(Safetensors, TheTensorsFillTheFile) {
       "I16, U32, U64, F8_E4M3, F8_E5M2, found 'F3'");
 }
 
-TEST_F(SafetensorsTest, CutAnywhereItIsRefused) {
+TEST_F(SafetensorsTest, RejectsTruncatedFiles) {
   ASSERT_TRUE(save(path_, sample()).ok());
   const std::string good = *read_file(path_, kMost);
   for (std::size_t length = 0; length < good.size(); ++length)
@@ -276,8 +277,8 @@ TEST_F(SafetensorsTest, CutAnywhereItIsRefused) {
   EXPECT_EQ(error_of(good), "no error");
 }
 
-// Every bit of the file is vouched for: the length, the header, its padding, the checksum, the data.
-TEST_F(SafetensorsTest, EveryChangedBitIsFound) {
+// Every bit of the file is checked: the length, the header, its padding, the checksum, the data.
+TEST_F(SafetensorsTest, DetectsEveryChangedBit) {
   ASSERT_TRUE(save(path_, sample()).ok());
   const std::string good = *read_file(path_, kMost);
   for (std::size_t at = 0; at < good.size(); ++at)
@@ -291,13 +292,13 @@ TEST_F(SafetensorsTest, EveryChangedBitIsFound) {
   EXPECT_TRUE(error_of(changed).starts_with("m.safetensors is damaged: expected checksum crc32c:"));
 }
 
-TEST_F(SafetensorsTest, LoadingSaysWhichFile) {
+TEST_F(SafetensorsTest, NamesTheFileInErrors) {
   EXPECT_EQ(load(path_).error().message, "cannot read " + path_ + ": No such file or directory");
   EXPECT_EQ(save(folder_.path() + "/no/m", {}).error().message,
             "cannot write " + folder_.path() + "/no/m: No such file or directory");
 }
 
-// Writes version after version until it is killed. All elements of a version are its number.
+// Writes version after version until killed. All elements of a version equal its number.
 [[noreturn]] void save_forever(const std::string& path, std::size_t elements) {
   for (std::int32_t version = 0;; ++version) {
     const std::vector<std::int32_t> values(elements, version);
@@ -309,7 +310,7 @@ TEST_F(SafetensorsTest, LoadingSaysWhichFile) {
   }
 }
 
-TEST_F(SafetensorsTest, KilledAtAnyMomentTheFileIsWhole) {
+TEST_F(SafetensorsTest, AKillLeavesAWholeFile) {
   constexpr std::size_t kElements = 50'000;
   const std::vector<std::int32_t> values(kElements, -1);
   Checkpoint first;
@@ -327,7 +328,7 @@ TEST_F(SafetensorsTest, KilledAtAnyMomentTheFileIsWhole) {
     kill(child, SIGKILL);
     int status = 0;
     waitpid(child, &status, 0);
-    ASSERT_TRUE(WIFSIGNALED(status)) << "the writer failed by itself";
+    ASSERT_TRUE(WIFSIGNALED(status)) << "the writer failed";
 
     const auto loaded = load(path_);
     ASSERT_TRUE(loaded.ok()) << loaded.error().message;
@@ -340,8 +341,8 @@ TEST_F(SafetensorsTest, KilledAtAnyMomentTheFileIsWhole) {
     leftovers += fs::exists(folder_.path() + "/.m.safetensors.partial");
     EXPECT_LE(std::distance(fs::directory_iterator(folder_.path()), {}), 2);
   }
-  EXPECT_GT(replaced, 0) << "no writer got as far as its first version";
-  EXPECT_GT(leftovers, 0) << "no writer was killed at its work";
+  EXPECT_GT(replaced, 0) << "no writer finished its first version";
+  EXPECT_GT(leftovers, 0) << "no writer was killed while writing";
   ASSERT_TRUE(save(path_, first).ok());
   EXPECT_FALSE(fs::exists(folder_.path() + "/.m.safetensors.partial"));
 }

@@ -1,5 +1,5 @@
-// The generator and what it is made of. Sets are small, so that a case takes milliseconds; what it does
-// with the presets is measured in bench.
+// The rule generator and its components. Operator sets are small, so that a case takes
+// milliseconds; bench measures the presets.
 #include "weft/rules/equation/generate.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@
 namespace weft::equation {
 namespace {
 
-// A preset with only these operations, and at most `inputs` of each of these kinds.
+// A preset reduced to these operations, and at most `inputs` inputs of each of these kinds.
 OperatorSet part_of(std::string_view name, const std::vector<Verb>& verbs, const std::string& letters,
                     std::int32_t inputs) {
   OperatorSet whole = *preset(name), part = whole;
@@ -58,7 +58,7 @@ std::vector<std::string> texts(const Generated& generated) {
   return texts;
 }
 
-// i1, i2, .. of one shape; `lines` are "verb operand operand", an operand an input or %k.
+// i1, i2, .. of one shape; `lines` are "verb operand operand", where an operand is an input or %k.
 Equation equation_of_text(std::string_view line) {
   auto equation = formats::read_rule(line);
   EXPECT_TRUE(equation.ok()) << equation.error().message;
@@ -81,7 +81,7 @@ Equation relu_of_sum(const char* first, const char* second) {
                  R"({"op": "ewadd", "in": ["i1", "i3"]}, {"op": "relu", "in": ["%0.0"]})", kOnePointOne);
 }
 
-TEST(Canonical, NamesAndOrderMakeNoDifference) {
+TEST(Canonical, IgnoresNamesAndOrder) {
   const auto one =
       rule_of(R"({"op": "smul", "in": ["i1", "i20"]}, {"op": "relu", "in": ["%0.0"]})",
               R"({"op": "relu", "in": ["i1"]}, {"op": "smul", "in": ["%0.0", "i20"]})", kOnePointOne);
@@ -94,7 +94,7 @@ TEST(Canonical, NamesAndOrderMakeNoDifference) {
   EXPECT_NE(canonical_key(one), canonical_key(relu_of_sum("i1", "i2")));
 }
 
-TEST(Generate, FindsWhatHoldsOfSumsAndScalings) {
+TEST(Generate, FindsRulesOfSumsAndScalings) {
   const Generated found = generated(part_of("taso", {Verb::ewadd, Verb::smul, Verb::relu}, "ac", 2), 3);
   const auto all = texts(found);
   const std::set<std::string> rules(all.begin(), all.end());
@@ -108,8 +108,8 @@ TEST(Generate, FindsWhatHoldsOfSumsAndScalings) {
   EXPECT_EQ(found.counts.passes, 1);
 }
 
-// relu(c x) = c relu(x) holds for no negative c, and small tensors must not hide it.
-TEST(Generate, DoesNotFallForChance) {
+// relu(c x) = c relu(x) fails for negative c, and small tensors must not hide that.
+TEST(Generate, IsNotFooledByChance) {
   for (const std::uint64_t seed : {1, 2, 3}) {
     GenerateOptions options = options_for(part_of("taso", {Verb::smul, Verb::relu}, "ac", 1), 2);
     options.seed = seed;
@@ -120,7 +120,7 @@ TEST(Generate, DoesNotFallForChance) {
   }
 }
 
-TEST(Generate, TwoOutputsComeFromSplits) {
+TEST(Generate, SplitsGiveRulesWithTwoOutputs) {
   OperatorSet set = part_of("taso", {Verb::concat, Verb::split, Verb::relu}, "a", 2);
   std::erase_if(set.operations, [](const OperationKind& kind) { return kind.details.axis == 1; });
   const auto all = texts(generated(set, 3));
@@ -130,14 +130,14 @@ TEST(Generate, TwoOutputsComeFromSplits) {
   EXPECT_TRUE(rules.contains("concat{axis=0}(relu(a1), relu(a2)) = relu(concat{axis=0}(a1, a2))"));
 }
 
-TEST(Generate, AnswersAlikeEveryTime) {
+TEST(Generate, IsDeterministic) {
   const OperatorSet set = part_of("taso", {Verb::ewmul, Verb::transpose, Verb::relu}, "ab", 2);
   EXPECT_EQ(texts(generated(set, 2)), texts(generated(set, 2)));
 }
 
-// In little memory the last level is walked several times. Rules are then met in another order, so others
-// may be kept; but each says what those found in one pass say.
-TEST(Generate, MemoryIsBounded) {
+// With little memory, the last level is enumerated several times. Rules are then found in another
+// order, so others may be kept, but either set implies the other.
+TEST(Generate, LimitsMemory) {
   const OperatorSet set = part_of("taso", {Verb::ewadd, Verb::relu}, "ab", 2);
   GenerateOptions options = options_for(set, 3);
   options.most_bytes = 0;
@@ -152,7 +152,7 @@ TEST(Generate, MemoryIsBounded) {
     EXPECT_NE(by_once.cover(rule.equation).how, Coverage::missing) << print(rule.equation);
 }
 
-TEST(Generate, CollectivesOnAMesh) {
+TEST(Generate, FindsRulesOfCollectives) {
   const std::vector<Verb> verbs = {Verb::all_reduce, Verb::all_gather, Verb::reduce_scatter, Verb::shard};
   const Generated found = generated(part_of("collectives", verbs, "lpr", 1), 2);
   const auto all = texts(found);
@@ -160,15 +160,15 @@ TEST(Generate, CollectivesOnAMesh) {
   EXPECT_TRUE(rules.contains("all_gather{dim=0}(reduce_scatter{dim=0}(l1)) = all_reduce(l1)"));
   EXPECT_TRUE(rules.contains("shard{dim=0}(all_reduce(l1)) = reduce_scatter{dim=0}(l1)"));
   EXPECT_TRUE(rules.contains("all_gather{dim=0}(shard{dim=0}(r1)) = r1"));
-  // Each rank would gather what every other has, and sum it as often as there are ranks.
+  // Each rank would gather the blocks of all others and sum them once per rank.
   EXPECT_FALSE(rules.contains("reduce_scatter{dim=0}(all_gather{dim=0}(l1)) = l1"));
-  // Nothing is more useful than not to send at all.
+  // The most useful rules avoid communication altogether.
   const auto best = most_useful(found.rules, Theory(), 2);
   ASSERT_EQ(best.size(), 2u);
   EXPECT_GT(cost_of(found.rules[best[0]].equation, found.rules[best[0]].equation.source).sent, 0);
 }
 
-TEST(Generate, EveryGraphComesOnce) {
+TEST(Generate, EnumeratesEveryGraphOnce) {
   struct Once final : TermSink {
     std::set<std::vector<std::uint32_t>> seen;
     bool twice = false;
@@ -200,7 +200,7 @@ TEST(Generate, EveryGraphComesOnce) {
   }
 }
 
-TEST(Generate, BadSetsAreRefused) {
+TEST(Generate, RejectsInvalidOperatorSets) {
   EXPECT_EQ(preset("taco").error().message,
             "expected an operator set taso, unity or collectives, found taco");
   GenerateOptions options = options_for({}, 2);
@@ -212,7 +212,7 @@ TEST(Generate, BadSetsAreRefused) {
   EXPECT_EQ(generate(options).error().message, "matmul is declared commutative but is not");
 }
 
-TEST(Follows, FromSeveralAndNotFromNothing) {
+TEST(Follows, DerivesRulesFromSeveralOthers) {
   const auto distribute = rule_of(
       R"({"op": "smul", "in": ["i1", "i20"]}, {"op": "smul", "in": ["i2", "i20"]}, {"op": "ewadd", "in": ["%0.0", "%1.0"]})",
       R"({"op": "ewadd", "in": ["i1", "i2"]}, {"op": "smul", "in": ["%0.0", "i20"]})",
@@ -240,10 +240,10 @@ TEST(Rank, SmallerTargetsGain) {
   EXPECT_EQ(cost_of(twice, twice.source).launches, 2);
 }
 
-// Of the field's rules over these operations none may be missing, and no wrong one may be found.
-TEST(Coverage, OfTheFieldsRules) {
+// No published rule over these operations may be missing, and no wrong one may be found.
+TEST(Coverage, OfPublishedRules) {
   const std::filesystem::path corpus = std::filesystem::path(WEFT_SOURCE_DIR) / "../shared/corpus/taso-rules";
-  if (!std::filesystem::exists(corpus)) GTEST_SKIP() << "the corpus of rules is not here";
+  if (!std::filesystem::exists(corpus)) GTEST_SKIP() << "the corpus of rules is not installed";
   const std::vector<Verb> verbs = {Verb::ewadd, Verb::ewmul, Verb::smul, Verb::relu};
   const Generated found = generated(part_of("taso", verbs, "ac", 3), 3);
   const CoverageBy coverage(found.rules);

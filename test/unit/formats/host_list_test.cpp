@@ -1,4 +1,4 @@
-// Lists of machines, as launchers and schedulers write them.
+// Lists of hosts, as launchers and schedulers write them.
 #include <gtest/gtest.h>
 
 #include "weft/formats/host_list.h"
@@ -24,7 +24,7 @@ TEST(HostList, ReadsHostfiles) {
   EXPECT_EQ(mpich->slots, 4);
 }
 
-TEST(HostList, ReadsSlurmsShortForm) {
+TEST(HostList, ReadsSlurmShortForm) {
   const auto list = read_host_list("gpu[001-003,7],login,rack[1-2]n[08-09]\n");
   ASSERT_TRUE(list.ok()) << list.error().message;
   EXPECT_EQ(list->hosts, (std::vector<std::string>{"gpu001", "gpu002", "gpu003", "gpu7", "login", "rack1n08",
@@ -32,15 +32,15 @@ TEST(HostList, ReadsSlurmsShortForm) {
   EXPECT_EQ(list->slots, 0);
 }
 
-// Once for each of its processes, as some launchers have it.
-TEST(HostList, CountsAMachineOnce) {
+// Once per process, as some launchers list them.
+TEST(HostList, CountsAHostOnce) {
   const auto list = read_host_list("a:1\na:1\nb:1\nb:1\n");
   ASSERT_TRUE(list.ok()) << list.error().message;
   EXPECT_EQ(list->hosts.size(), 2u);
   EXPECT_EQ(list->slots, 2);
 }
 
-TEST(HostList, RefusesWithTheLine) {
+TEST(HostList, NamesTheLineInErrors) {
   EXPECT_EQ(host_refusal(""), "expected hosts, found none");
   EXPECT_EQ(host_refusal("a slots=8\nb slots=4\n"), "hosts have different numbers of slots: a 8, b 4");
   EXPECT_EQ(host_refusal("a\nb slots=x\n"), "line 2: expected slots= from 0 to 4096, found 'x'");
@@ -52,7 +52,7 @@ TEST(HostList, RefusesWithTheLine) {
   EXPECT_EQ(host_refusal("17\n"), "line 1: expected the name of a machine, found '17'");
 }
 
-TEST(HostList, KnowsWhatItIsNot) {
+TEST(HostList, DoesNotMatchOtherFormats) {
   EXPECT_TRUE(looks_like_host_list("node[1-8]\n"));
   EXPECT_TRUE(looks_like_host_list("# jobs\na slots=8\n"));
   EXPECT_FALSE(looks_like_host_list("# only comments\n"));

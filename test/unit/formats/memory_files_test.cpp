@@ -1,4 +1,4 @@
-// Files of `weft memory`: what they say and what is refused.
+// Input files of `weft memory`: what they contain and what is rejected.
 #include <gtest/gtest.h>
 
 #include "weft/formats/buffers_csv.h"
@@ -29,7 +29,7 @@ TEST(RecomputeFile, HasGraphs) {
   EXPECT_EQ((*graphs)[1].name, "1");
 }
 
-TEST(RecomputeFile, SaysWhatIsWrong) {
+TEST(RecomputeFile, ReportsErrors) {
   const auto refusal = [](const std::string& node, const std::string& head = R"("input_size": 1)") {
     return refusal_of(read_recompute_graphs, "[{" + head + R"(, "nodes": [)" + node + "]}]");
   };
@@ -46,7 +46,7 @@ TEST(RecomputeFile, SaysWhatIsWrong) {
   EXPECT_NE(refusal_of(read_recompute_graphs, "[{"), "read");
 }
 
-TEST(BuffersFile, HasBuffersInAnyOrderOfColumns) {
+TEST(BuffersFile, ReadsColumnsInAnyOrder) {
   const auto read = read_buffers_csv("size,id,hint,upper,lower\r\n4, b1 ,x,3,-2\r\n\r\n5,b2,,9,9");
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(read->ids, (std::vector<std::string>{"b1", "b2"}));
@@ -56,7 +56,7 @@ TEST(BuffersFile, HasBuffersInAnyOrderOfColumns) {
   EXPECT_FALSE(read->buffers[1].takes_place());
 }
 
-TEST(BuffersFile, SaysWhatIsWrong) {
+TEST(BuffersFile, ReportsErrors) {
   const auto refusal = [](const std::string& line) {
     return refusal_of(read_buffers_csv, "id,lower,upper,size\n" + line);
   };
@@ -74,7 +74,7 @@ TEST(BuffersFile, SaysWhatIsWrong) {
             "line 1: expected one column 'id', found two");
 }
 
-TEST(TilingFile, SaysWhatIsWrong) {
+TEST(TilingFile, ReportsErrors) {
   const std::string rest =
       R"("heights": [8, 8], "inputs": [[0]], "base_costs": [1], "op_types": ["Pointwise"],)"
       R"( "fast_memory_capacity": 64, "slow_memory_bandwidth": 10, "native_granularity": [8, 8])";

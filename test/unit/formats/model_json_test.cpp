@@ -1,4 +1,4 @@
-// Model graphs of the field as plans: names, numbers, and what is refused.
+// Model graphs in JSON as plans: names, results, and what is rejected.
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -41,7 +41,7 @@ std::size_t renames(const plan::Graph& graph) {
   return count;
 }
 
-TEST(ModelJson, NamesTheDimsOfALayer) {
+TEST(ModelJson, NamesTheIndicesOfALayer) {
   EXPECT_EQ(
       plan_of(model(
           R"({"id": "x", "shape": [8, 4]})", R"({"id": "w", "shape": [4, 2]}, {"id": "bias", "shape": [2]})",
@@ -59,7 +59,7 @@ return n1=%5
 )");
 }
 
-TEST(ModelJson, PadsAWindowOfOneRowLeftAndRightAlone) {
+TEST(ModelJson, PadsAOneRowWindowOnlyLeftAndRight) {
   const std::string nodes =
       R"({"id": "n0", "op": "conv2d", "in": ["x", "w"], "shape": [1, 4, 9, 9],
           "attrs": {"kernel": [1, 7], "stride": [1, 1], "pad": "same", "groups": 1, "act": "none"}},
@@ -78,8 +78,8 @@ return n1=%4
 )");
 }
 
-// Words that ask and words that are asked are the same words: only one side keeps their name.
-TEST(ModelJson, RenamesWhereAValueWouldHaveOneIndexTwice) {
+// Queries and keys have the same index: only one side keeps its name.
+TEST(ModelJson, RenamesWhereAnIndexWouldOccurTwice) {
   const std::string nodes =
       R"({"id": "t", "op": "transpose", "in": ["x"], "attrs": {"perm": [0, 2, 1]}, "shape": [2, 5, 3]},
          {"id": "s", "op": "matmul", "in": ["x", "t"], "attrs": {}, "shape": [2, 3, 3]},
@@ -95,7 +95,7 @@ return y=%5
 )");
 }
 
-TEST(ModelJson, ReshapesByMergingAndCutting) {
+TEST(ModelJson, ReshapesByMergeAndSplit) {
   const std::string nodes =
       R"({"id": "a", "op": "reshape", "in": ["x"], "attrs": {"shape": [2, 3, 4]}, "shape": [2, 3, 4]},
          {"id": "b", "op": "reshape", "in": ["a"], "shape": [6, 4, 1]},
@@ -126,7 +126,7 @@ return b=%8
 )");
 }
 
-TEST(ModelJson, GivesTheNumbersOfTheModelByPlace) {
+TEST(ModelJson, ComputesTheSameAsThePositionalModel) {
   Random random(11);
   std::size_t renamed = 0;
   for (int i = 0; i < 40; ++i) {
@@ -137,10 +137,10 @@ TEST(ModelJson, GivesTheNumbersOfTheModelByPlace) {
     renamed += renames(*graph);
     placed.expect_outputs(*graph);
   }
-  EXPECT_GT(renamed, 40u);  // or the models were too tame
+  EXPECT_GT(renamed, 40u);  // otherwise the models were too simple
 }
 
-TEST(ModelJson, SaysWhatIsWrongAndWhere) {
+TEST(ModelJson, ReportsErrorsWithTheirLocation) {
   const std::string x = R"({"id": "x", "shape": [2, 3]})", w = R"({"id": "w", "shape": [3, 4]})";
   const auto node = [&](std::string_view text) { return error_of(model(x, w, text, R"("n0")")); };
   EXPECT_EQ(node(R"({"id": "n0", "op": "matmul", "in": ["x", "w"], "shape": [2, 5]})"),
@@ -186,7 +186,7 @@ TEST(ModelJson, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(error_of("{"), "expected JSON, found an error at byte 2");
 }
 
-TEST(ModelJson, RefusesWindowsItCannotHave) {
+TEST(ModelJson, RejectsUnsupportedWindows) {
   const auto window = [](std::string_view attributes) {
     return error_of(model(R"({"id": "x", "shape": [1, 2, 6, 6]})", R"({"id": "w", "shape": [2, 2, 3, 3]})",
                           fmt::format(R"({{"id": "n0", "op": "{}, "shape": [1, 2, 6, 6]}})", attributes),
@@ -210,9 +210,9 @@ TEST(ModelJson, RefusesWindowsItCannotHave) {
       "n0: channels must be groups times the weight's: 2 channels, 2 groups, 2 in the weight");
 }
 
-TEST(ModelJson, ReadsTheFieldsModels) {
+TEST(ModelJson, ReadsPublishedModels) {
   const std::filesystem::path folder = WEFT_SOURCE_DIR "/../shared/corpus/models";
-  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "the corpus of model graphs is not here";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "the corpus of model graphs is missing";
   std::size_t read = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".json") continue;

@@ -1,5 +1,5 @@
-// Chunk programs in MSCCL's XML: what is read, what is refused and how it says so, and that nothing is lost
-// on the way out and back.
+// Chunk programs in MSCCL's XML: what is read, what is rejected with which message, and that a
+// round trip loses nothing.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 
 using namespace collective;
 
-// Two ranks swap and sum two chunks: rank 0 the first, rank 1 the second.
+// Two ranks exchange and sum two chunks: rank 0 the first, rank 1 the second.
 constexpr std::string_view kHead =
     R"(<algo name="pair" proto="LL" nchannels="1" nchunksperloop="2" ngpus="2" coll="allreduce" inplace="1">)";
 
@@ -55,7 +55,7 @@ std::string error_of(std::string_view text, XmlReadOptions options = {}) {
   return read.ok() ? "no error" : read.error().message;
 }
 
-// The message once `from` is replaced by `to` in the file above.
+// The error after `from` is replaced by `to` in the file above.
 std::string error_with(std::string_view from, std::string_view to) {
   return error_of(replaced(pair_file(), from, to));
 }
@@ -67,8 +67,8 @@ class MscclXml : public testing::Test {
   }
 };
 
-// The ways of connections are an attribute that loaders pass over.
-TEST_F(MscclXml, LinksComeBack) {
+// The link lists of connections are an attribute that loaders ignore.
+TEST_F(MscclXml, LinksReadBack) {
   const auto with = [](std::string_view links) {
     return replaced(pair_file(), R"(recv="1" chan="0")",
                     fmt::format(R"(recv="1" chan="0" links="{}")", links));
@@ -87,7 +87,7 @@ TEST_F(MscclXml, LinksComeBack) {
         << wrong << ": " << error_of(with(wrong));
 }
 
-TEST_F(MscclXml, ReadsWhatTheFileSays) {
+TEST_F(MscclXml, ReadsAFile) {
   const auto read = read_msccl_xml(pair_file());
   ASSERT_TRUE(read.ok()) << read.error().message;
   const Program& program = read->program;
@@ -108,7 +108,7 @@ TEST_F(MscclXml, ReadsWhatTheFileSays) {
   EXPECT_TRUE(read->notes.empty());
 }
 
-TEST_F(MscclXml, BlocksCountPerRankWhereTheCollectiveHasThem) {
+TEST_F(MscclXml, CountsBlocksPerRankIfTheCollectiveHasThem) {
   const std::string file =
       R"(<algo name="a" proto="Simple" nchannels="1" nchunksperloop="6" ngpus="2" coll="reduce_scatter" inplace="0">)"
       R"(<gpu id="1" i_chunks="6" o_chunks="3" s_chunks="0"/><gpu id="0" i_chunks="6" o_chunks="3" s_chunks="9"/></algo>)";
@@ -122,8 +122,8 @@ TEST_F(MscclXml, BlocksCountPerRankWhereTheCollectiveHasThem) {
             "needs: 5");
 }
 
-// What a step does not use is for people, so it does not tell two programs apart.
-TEST_F(MscclXml, UnusedOperandsMeanNothing) {
+// Operands that a step does not use are informative, so they do not distinguish programs.
+TEST_F(MscclXml, IgnoresUnusedOperands) {
   const auto plain = read_msccl_xml(pair_file());
   const auto odd =
       read_msccl_xml(replaced(pair_file(), R"(type="s" srcbuf="i" srcoff="1" dstbuf="i" dstoff="1")",
@@ -132,7 +132,7 @@ TEST_F(MscclXml, UnusedOperandsMeanNothing) {
   EXPECT_EQ(plain->program, odd->program);
 }
 
-TEST_F(MscclXml, AzureFilesSayWhereAndForWhichSizes) {
+TEST_F(MscclXml, AzureFilesStatePlacementAndSizes) {
   const std::string file = replaced(pair_file(), R"(inplace="1")",
                                     R"(inplace="1" outofplace="1" minBytes="1024" maxBytes="4096")");
   const auto read = read_msccl_xml(replaced(file, R"(o_chunks="0")", R"(o_chunks="2")"));
@@ -147,8 +147,8 @@ TEST_F(MscclXml, AzureFilesSayWhereAndForWhichSizes) {
   EXPECT_EQ(read_msccl_xml(*written)->program, read->program);
 }
 
-// MSCCLang names the sender's slot: there is no scratch on rank 1 to add from.
-TEST_F(MscclXml, OperandsOfTheSenderAreReadOnRequest) {
+// MSCCLang writes the sender's buffer: rank 1 has no scratch to add from.
+TEST_F(MscclXml, ReadsOperandsOfTheSenderOnRequest) {
   const std::string file = replaced(pair_file(), R"(type="rrcs" srcbuf="i")", R"(type="rrcs" srcbuf="s")");
   const auto refused = read_msccl_xml(file);
   ASSERT_FALSE(refused.ok());
@@ -163,7 +163,7 @@ TEST_F(MscclXml, OperandsOfTheSenderAreReadOnRequest) {
   EXPECT_FALSE(read_msccl_xml(pair_file(), {.operands = XmlOperands::automatic})->operands_rewritten);
 }
 
-TEST_F(MscclXml, RefusesWithThePlace) {
+TEST_F(MscclXml, ReportsErrorsWithTheirLocation) {
   EXPECT_EQ(
       error_with("type=\"rrcs\"", "type=\"rx\""),
       "gpu 0 tb 0 step 1: attribute type of <step> at line 3 column 13 is not one of nop cpy re s r rcs rrc "
@@ -177,7 +177,7 @@ TEST_F(MscclXml, RefusesWithThePlace) {
       "gpu 0 tb 0 step 2: attribute s of <step> at line 4 column 7 is not its place among the steps, 2: 3");
 }
 
-TEST_F(MscclXml, RefusesWhatLoadersWouldLetThrough) {
+TEST_F(MscclXml, RejectsWhatLoadersAccept) {
   const auto mentions = [](const std::string& message, std::string_view what) {
     return message.find(what) != message.npos ? "" : message;
   };
@@ -221,7 +221,7 @@ TEST_F(MscclXml, RefusesWhatLoadersWouldLetThrough) {
   for (const Case& c : cases) EXPECT_EQ(mentions(error_with(c.from, c.to), c.what), "") << c.to;
 }
 
-TEST_F(MscclXml, TwoBlocksMayNotShareAConnectionThatBothUse) {
+TEST_F(MscclXml, RejectsTwoBlocksOnOneConnection) {
   const std::string block =
       R"(<tb id="1" send="1" recv="-1" chan="0">)" + step("0", "s", 0, 0) + "</tb></gpu>";
   EXPECT_EQ(error_with("</gpu>", block).substr(0, 62),
@@ -230,7 +230,7 @@ TEST_F(MscclXml, TwoBlocksMayNotShareAConnectionThatBothUse) {
   EXPECT_EQ(error_with("</gpu>", idle), "no error");
 }
 
-TEST_F(MscclXml, NotesWhatIsOdd) {
+TEST_F(MscclXml, NotesOddities) {
   const std::string waits = R"(cnt="0" depid="0" deps="0" hasdep="1")";
   const std::string block = R"(<copy i_off="0"/><tb id="1" send="-1" recv="-1" chan="0">)" +
                             step("0", "nop", -1, -1, waits) + step("1", "cpy", 0, 1) + "</tb></gpu>";
@@ -245,13 +245,13 @@ TEST_F(MscclXml, NotesWhatIsOdd) {
   EXPECT_FALSE(read->program.ranks[0].blocks[1].steps[0].publishes);
 }
 
-TEST_F(MscclXml, AnyCutOfAFileIsAnError) {
+TEST_F(MscclXml, RejectsTruncatedFiles) {
   const std::string file = pair_file();
   for (std::size_t length = 0; length < file.size(); ++length)
     EXPECT_NE(error_of(std::string_view(file).substr(0, length)), "no error") << length;
 }
 
-TEST_F(MscclXml, HostileFilesAreBounded) {
+TEST_F(MscclXml, LimitsHostileFiles) {
   std::string deep;
   for (int i = 0; i < 20000; ++i) deep += "<a>";
   for (int i = 0; i < 20000; ++i) deep += "</a>";
@@ -264,7 +264,7 @@ TEST_F(MscclXml, HostileFilesAreBounded) {
   EXPECT_EQ(error_of("<system/>"), "the root of an MSCCL program is <algo>, not <system>");
 }
 
-TEST_F(MscclXml, NamesAreEscaped) {
+TEST_F(MscclXml, EscapesNames) {
   auto program = read_msccl_xml(pair_file())->program;
   program.name = "a<b>\"c\" & 'd'\n\xc3\xa9";
   const auto written = write_msccl_xml(program);
@@ -274,7 +274,7 @@ TEST_F(MscclXml, NamesAreEscaped) {
   EXPECT_EQ(again->program.name, program.name);
 }
 
-// A program whose every field is drawn within what files can say.
+// A program in which every field is random, within what files can express.
 Program random_program(std::mt19937& random) {
   const auto below = [&](int n) { return static_cast<std::int32_t>(random() % static_cast<unsigned>(n)); };
   Program program;
@@ -324,7 +324,7 @@ Program random_program(std::mt19937& random) {
   return program;
 }
 
-TEST_F(MscclXml, WhatIsWrittenIsReadBackAndWrittenTheSame) {
+TEST_F(MscclXml, WrittenFilesReadBackUnchanged) {
   std::mt19937 random(7);
   for (int i = 0; i < 100; ++i) {
     const Program program = random_program(random);
@@ -337,7 +337,7 @@ TEST_F(MscclXml, WhatIsWrittenIsReadBackAndWrittenTheSame) {
   }
 }
 
-TEST_F(MscclXml, WhatCannotBeSaidIsNotWritten) {
+TEST_F(MscclXml, DoesNotWriteWhatADialectCannotExpress) {
   const auto pair = read_msccl_xml(pair_file())->program;
   const auto refusal = [](const Program& program, XmlDialect dialect) {
     const auto written = write_msccl_xml(program, dialect);
@@ -383,7 +383,7 @@ TEST_F(MscclXml, TargetsHaveLimits) {
 }
 
 // Simple holds 2 transfers of up to 2 MiB; two chunks share one while both fit.
-TEST_F(MscclXml, AProgramHangsFromTheSizeAtWhichChunksFillSlots) {
+TEST_F(MscclXml, HangsFromTheSizeAtWhichChunksFillSlots) {
   Program program = read_msccl_xml(pair_file())->program;
   program.protocol = Protocol::simple;
   EXPECT_EQ(slot_bytes(Protocol::simple, Target::msccl), 2 << 20);
@@ -400,13 +400,14 @@ class MscclCorpus : public MscclXml {
  protected:
   void SetUp() override {
     MscclXml::SetUp();
-    if (!std::filesystem::exists(kRoot)) GTEST_SKIP() << "the corpus is not beside this checkout";
+    if (!std::filesystem::exists(kRoot)) GTEST_SKIP() << "the corpus is not installed";
   }
   static nlohmann::json manifest(const std::string& folder) {
     return nlohmann::json::parse(text(folder + "/manifest.json"));
   }
   static std::string text(const std::string& path) { return *read_file(kRoot + ("/" + path), 1 << 28); }
-  // The list goes by limits and attributes; it says nothing of msccl taking maxBytes="0" as no message.
+  // The list follows limits and attributes; it does not mention that msccl reads maxBytes="0" as no
+  // message.
   static void expect_listed_targets(const XmlProgram& file, const nlohmann::json& entry) {
     const auto listed = entry["within_limits_of"].get<std::vector<std::string>>();
     const std::pair<Target, std::string> targets[] = {
@@ -421,14 +422,14 @@ class MscclCorpus : public MscclXml {
   static inline const std::string kRoot = WEFT_SOURCE_DIR "/../shared/corpus";
 };
 
-// A build with checks in it takes ten times as long, so it leaves the large files to the others.
+// A build with assertions takes ten times as long, so it skips the large files.
 #ifdef NDEBUG
 constexpr std::int64_t kLargest = kMaxXmlBytes;
 #else
 constexpr std::int64_t kLargest = 50000;
 #endif
 
-TEST_F(MscclCorpus, EveryGoodFileIsReadAndSurvivesTheRoundTrip) {
+TEST_F(MscclCorpus, EveryValidFileSurvivesARoundTrip) {
   int files = 0;
   for (const auto& entry : manifest("msccl-xml")) {
     const auto name = entry["file"].get<std::string>();
@@ -454,7 +455,7 @@ TEST_F(MscclCorpus, EveryGoodFileIsReadAndSurvivesTheRoundTrip) {
   EXPECT_GT(files, 80);
 }
 
-TEST_F(MscclCorpus, MalformedFilesAreRefusedAndOnlyThose) {
+TEST_F(MscclCorpus, RejectsMalformedFilesOnly) {
   for (const auto& entry : manifest("msccl-xml-broken")) {
     const auto name = entry["file"].get<std::string>();
     const auto read = read_msccl_xml(text("msccl-xml-broken/" + name));

@@ -1,4 +1,5 @@
-// Execution plans of MSCCL++ as files: both layouts, every way to be wrong, and what a plan that runs says.
+// Execution plans of MSCCL++ as files: both layouts, every kind of error, and the verdicts on plans
+// that run.
 #include "weft/formats/mscclpp_json.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +17,7 @@ namespace {
 
 using namespace collective;
 
-// Two ranks put their block to each other.
+// Each of two ranks puts its block on the other.
 std::string all_gather() {
   const auto gpu = [](int id) {
     return fmt::format(R"({{"id": {0}, "input_chunks": 1, "output_chunks": 2, "scratch_chunks": 0,
@@ -54,9 +55,9 @@ std::string error_of(const std::string& text) {
   return plan.ok() ? "no error" : plan.error().message;
 }
 
-std::string told(const Report& report) { return report.finding ? print(*report.finding) : "right"; }
+std::string finding_text(const Report& report) { return report.finding ? print(*report.finding) : "right"; }
 
-TEST(MscclppJson, APlanIsReadAndJudged) {
+TEST(MscclppJson, ReadsAndChecksAPlan) {
   const auto plan = read_mscclpp_json(all_gather());
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   EXPECT_EQ(plan->collective.kind, Kind::all_gather);
@@ -65,10 +66,10 @@ TEST(MscclppJson, APlanIsReadAndJudged) {
   const OneSidedStep& put = plan->ranks[1].blocks[0][3];
   EXPECT_EQ(put.verb, Verb::put);
   EXPECT_EQ(put.targets[0], (Operand{Operand::Where::remote, 0, Buffer::output, 1, 1}));
-  EXPECT_EQ(told(check(*plan)), "right");
+  EXPECT_EQ(finding_text(check(*plan)), "right");
 }
 
-TEST(MscclppJson, WhatIsWrongIsFound) {
+TEST(MscclppJson, FindsErrorsInPlans) {
   const auto verdict = [](const std::string& text) {
     const auto plan = read_mscclpp_json(text);
     EXPECT_TRUE(plan.ok()) << plan.error().message;
@@ -82,10 +83,10 @@ TEST(MscclppJson, WhatIsWrongIsFound) {
             Verdict::malformed);
   EXPECT_EQ(verdict(replaced(all_gather(), R"("inplace": true)", R"("inplace": false)")),
             Verdict::wrong_result)
-      << "nobody copies its own block";
+      << "no rank copies its own block";
 }
 
-TEST(MscclppJson, ErrorsSayWhere) {
+TEST(MscclppJson, ReportsErrorsWithTheirLocation) {
   const std::string good = all_gather();
   EXPECT_EQ(error_of(good), "no error");
   EXPECT_EQ(error_of(replaced(good, R"("name": "put")", R"("name": "putt")")),
@@ -127,7 +128,7 @@ TEST(MscclppJson, ErrorsSayWhere) {
   EXPECT_EQ(error_of("[]"), "expected an object, found a list");
 }
 
-TEST(MscclppJson, HostileTextIsRefused) {
+TEST(MscclppJson, RejectsHostileText) {
   EXPECT_EQ(error_of(""), "expected JSON, found an error at byte 1");
   EXPECT_EQ(error_of(std::string("{}\0{}", 5)), "expected JSON, found an error at byte 3");
   EXPECT_EQ(error_of(std::string(100'000, '[')), "expected at most 64 levels of nesting, found more");
@@ -139,7 +140,7 @@ TEST(MscclppJson, HostileTextIsRefused) {
             "gpus[0].threadblocks[0].ops[2].ops[0]: expected no pipeline inside a pipeline, found one");
 }
 
-TEST(MscclppJson, AnOlderSwitchChannelIsRefusedByName) {
+TEST(MscclppJson, RejectsAnOlderSwitchChannelByName) {
   const auto plan =
       read_mscclpp_json(replaced(all_gather(), R"("channels": [{"channel_type": "memory", "connected_to")",
                                  R"("channels": [{"channel_type": "switch", "buff": "s", "rank_groups": []},
@@ -151,7 +152,8 @@ TEST(MscclppJson, AnOlderSwitchChannelIsRefusedByName) {
   EXPECT_EQ(plan.error().hint, "regenerate it with MSCCL++ 0.8 or later");
 }
 
-// The layout before 2025-08: two ranks, each reads the other's half, adds it to its own and gets the rest.
+// The layout before 2025-08: each of two ranks reads the other's half, adds it to its own and then
+// gets the rest.
 std::string old_all_reduce() {
   const auto gpu = [](int id) {
     return fmt::format(
@@ -180,10 +182,10 @@ std::string old_all_reduce() {
       gpu(0), gpu(1));
 }
 
-TEST(MscclppJson, TheOlderLayoutIsReadToo) {
+TEST(MscclppJson, ReadsTheOlderLayout) {
   const auto plan = read_mscclpp_json(old_all_reduce());
   ASSERT_TRUE(plan.ok()) << plan.error().message;
-  EXPECT_EQ(told(check(*plan)), "right");
+  EXPECT_EQ(finding_text(check(*plan)), "right");
   const auto text = write_mscclpp_json(*plan);
   const auto now = read_mscclpp_json(*text);
   ASSERT_TRUE(now.ok()) << now.error().message;
@@ -198,7 +200,7 @@ TEST(MscclppJson, TheOlderLayoutIsReadToo) {
   EXPECT_EQ(check(*unsignalled).verdict(), Verdict::deadlock);
 }
 
-TEST(MscclppJson, WhatIsWrittenComesBack) {
+TEST(MscclppJson, WrittenPlansReadBack) {
   const auto plan = read_mscclpp_json(all_gather());
   ASSERT_TRUE(plan.ok());
   const auto text = write_mscclpp_json(*plan);
@@ -215,7 +217,7 @@ TEST(MscclppJson, WhatIsWrittenComesBack) {
 class MscclppCorpus : public testing::Test {
  protected:
   void SetUp() override {
-    if (!std::filesystem::exists(folder())) GTEST_SKIP() << "the corpus of MSCCL++ plans is not here";
+    if (!std::filesystem::exists(folder())) GTEST_SKIP() << "the corpus of MSCCL++ plans is not installed";
   }
   static std::filesystem::path folder() { return WEFT_SOURCE_DIR "/../shared/corpus/mscclpp-json"; }
   static std::map<std::string, std::string> files() {
@@ -228,8 +230,8 @@ class MscclppCorpus : public testing::Test {
   }
 };
 
-TEST_F(MscclppCorpus, PlansThatRunAreRight) {
-  // Unit plans of one operation: these read packets that nobody writes.
+TEST_F(MscclppCorpus, AcceptsPlansThatRun) {
+  // Unit tests of single operations: they read packets that no rank writes.
   const std::set<std::string> stuck = {"ut_reduce_packet_reduce_packets",
                                        "ut_reduce_packet_reduce_packets_fuse", "ut_reduce_send_packet"};
   int right = 0;
@@ -242,12 +244,13 @@ TEST_F(MscclppCorpus, PlansThatRunAreRight) {
     ASSERT_TRUE(plan.ok()) << name << ": " << plan.error().message;
     const Report report = check(*plan);
     if (stuck.contains(name)) {
-      EXPECT_EQ(report.verdict(), Verdict::deadlock) << name << ": " << told(report);
+      EXPECT_EQ(report.verdict(), Verdict::deadlock) << name << ": " << finding_text(report);
     } else if (name == "v1_allreduce_get_r2") {
-      // Rank 1 reads the input of rank 0 last, and nothing keeps rank 0 from being called again by then.
-      EXPECT_EQ(report.verdict(), Verdict::race) << told(report);
+      // Rank 1 reads rank 0's input last, and nothing prevents rank 0 from being called again
+      // before that.
+      EXPECT_EQ(report.verdict(), Verdict::race) << finding_text(report);
     } else if (!name.starts_with("ut_")) {
-      EXPECT_EQ(told(report), "right") << name;
+      EXPECT_EQ(finding_text(report), "right") << name;
     }
     right += report.verdict() == Verdict::ok ? 1 : 0;
     EXPECT_TRUE(check_limits(*plan).ok()) << name;
@@ -255,10 +258,10 @@ TEST_F(MscclppCorpus, PlansThatRunAreRight) {
   EXPECT_GE(right, 29);
 }
 
-TEST_F(MscclppCorpus, PlansKeepTheirMeaning) {
+TEST_F(MscclppCorpus, RoundTripsPlans) {
   int identical = 0;
   for (const auto& [name, text] : files()) {
-    if (text.size() > 20'000) continue;  // the larger ones say nothing new, slowly
+    if (text.size() > 20'000) continue;  // larger ones are slow and add nothing
     const auto plan = read_mscclpp_json(text);
     if (!plan.ok()) continue;
     const auto written = write_mscclpp_json(*plan);
@@ -268,7 +271,7 @@ TEST_F(MscclppCorpus, PlansKeepTheirMeaning) {
     EXPECT_EQ(*write_mscclpp_json(*again), *written) << name;
     identical += *written == text ? 1 : 0;
   }
-  EXPECT_GE(identical, 20) << "most files of the shipped generator come back byte for byte";
+  EXPECT_GE(identical, 20) << "most files of the shipped generator round-trip exactly";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Logs of nccl-tests of every age, and every way in which they can be wrong.
+// Logs of nccl-tests of every version, and every way in which they can be wrong.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -50,7 +50,7 @@ constexpr std::string_view kToday =
     "# Out of bounds values : 0 OK\n"
     "# Avg bus bandwidth    : 12.7\n";
 
-TEST(NcclTestsLog, ReadsATableOfToday) {
+TEST(NcclTestsLog, ReadsACurrentTable) {
   const CollectiveTable table = read(kToday);
   EXPECT_EQ(table.algorithm, "");
   EXPECT_EQ(table.kind, Kind::all_reduce);
@@ -68,12 +68,12 @@ TEST(NcclTestsLog, ReadsOlderColumns) {
   EXPECT_EQ(old.rows, (std::vector<CollectiveRow>{{1048576, 61.9, 61.21}}));
   EXPECT_EQ(old.kind, Kind::all_reduce);
   EXPECT_EQ(old.ranks, 0);
-  // Neither redop nor root.
+  // Without redop and root.
   EXPECT_EQ(read("#  size  count  type  time  algbw  busbw  error  time  algbw  busbw  error\n"
                  "   1024    256  float  11.9  0.09  0.15  0e+00  N/A  N/A  N/A  N/A\n")
                 .rows,
             (std::vector<CollectiveRow>{{1024, 11.9, 0}}));
-  // The in-place half first.
+  // In-place columns first.
   EXPECT_EQ(read("#        in-place       out-of-place\n"
                  "#  size  count  time  algbw  busbw  #wrong  time  algbw  busbw  #wrong\n"
                  "   1024    256  1.5  0.09  0.15  0  2.5 0.1 0.1 0\n")
@@ -91,7 +91,7 @@ TEST(NcclTestsLog, ReadsRowsWithoutAHeader) {
   EXPECT_EQ(read("[1,0]<stdout>:   1024 256 float 11.9 0.09 0.15 0\n").rows, one);
 }
 
-TEST(NcclTestsLog, GuessesTheCollectiveWhereTheColumnsTell) {
+TEST(NcclTestsLog, InfersTheCollectiveFromColumns) {
   EXPECT_EQ(read("1048576 1 float sum -1 50 20.0 35.0 0").kind, Kind::all_reduce);
   EXPECT_EQ(read("1048576 1 float sum -1 50 20.0 17.5 0").kind, Kind::reduce_scatter);
   EXPECT_EQ(read("1048576 1 float sum 0 50 20.0 20.0 0").kind, Kind::reduce);
@@ -99,13 +99,13 @@ TEST(NcclTestsLog, GuessesTheCollectiveWhereTheColumnsTell) {
   EXPECT_EQ(read("1048576 1 float none -1 50 20.0 17.5 0").kind, Kind::custom);  // all_gather or all_to_all
 }
 
-TEST(NcclTestsLog, SkipsRowsOfNoBytes) {
+TEST(NcclTestsLog, SkipsEmptyRows) {
   EXPECT_EQ(
       read("0 0 float sum -1 5.7 0 0 0\n0 0 float sum -1 5.9 0 0 0\n128 32 float sum -1 32 0 0 0\n").rows,
       (std::vector<CollectiveRow>{{128, 32, 0}}));
 }
 
-TEST(NcclTestsLog, NamesTheLineThatIsWrong) {
+TEST(NcclTestsLog, NamesTheLineInErrors) {
   EXPECT_EQ(error_of(""), "run.log has no rows");
   EXPECT_EQ(error_of("# nothing\nhello\n\n"), "run.log has no rows");
   EXPECT_EQ(error_of("# x\n1024 256 float\n"), "run.log, line 2: expected 7 to 13 columns, found 3");
@@ -127,7 +127,7 @@ TEST(NcclTestsLog, NamesTheLineThatIsWrong) {
   EXPECT_EQ(error_of(many), "run.log, line 4097: expected at most 4096 rows, found more");
 }
 
-TEST(NcclTestsLog, WritesWhatNcclTestsWouldHavePrinted) {
+TEST(NcclTestsLog, WritesLikeNcclTests) {
   const CollectiveTable table = {
       "ring", Kind::all_reduce, 8, {{1024, 11.88, 11.5}, {33554432, 497.52, 12345.6}}};
   EXPECT_EQ(print_nccl_tests_log(table),
@@ -161,11 +161,11 @@ TEST(NcclTestsLog, ReadsWhatItWrites) {
         {{1, 0.002, 0}, {1024, 11.88, 11.5}, {1 << 20, 100.5, 99.25}, {1 << 30, 0, 123456}}};
     EXPECT_EQ(read(print_nccl_tests_log(table)), table) << name(kind);
   }
-  // A name cannot break out of its line.
+  // A name must not inject lines.
   EXPECT_EQ(read(print_nccl_tests_log({"x\n9 9", Kind::all_reduce, 2, {{8, 1, 1}}})).algorithm, "x 9 9");
 }
 
-TEST(NcclTestsLog, ReadsTheTablesInJson) {
+TEST(NcclTestsLog, ReadsJsonTables) {
   const std::string path = WEFT_SOURCE_DIR "/test/data/nccl-tables/nccl_ring.json";
   const auto text = read_file(path, 1 << 20);
   ASSERT_TRUE(text.ok());
@@ -178,7 +178,7 @@ TEST(NcclTestsLog, ReadsTheTablesInJson) {
   EXPECT_EQ(read(print_nccl_tests_log(table)).rows.size(), 19u);
 }
 
-TEST(NcclTestsLog, SaysWhatIsWrongWithJson) {
+TEST(NcclTestsLog, ReportsErrorsInJson) {
   EXPECT_EQ(error_of("{"), "run.log: expected JSON, found empty or truncated text");
   EXPECT_EQ(error_of("{}"), "run.log: expected rows: a list of 1 to 4096, found none");
   EXPECT_EQ(error_of(R"({"rows": []})"), "run.log: expected rows: a list of 1 to 4096, found 0");
@@ -202,7 +202,7 @@ TEST(NcclTestsLog, SaysWhatIsWrongWithJson) {
             (std::vector<CollectiveRow>{{2, 0, 0}}));
 }
 
-TEST(NcclTestsLog, SaysWhereItsRanksRan) {
+TEST(NcclTestsLog, ReadsDevicesOfRanks) {
   constexpr std::string_view kLog =
       "# Using devices\n"
       "#  Rank  0 Group  0 Pid  97083 on      node1 device  0 [0x1b] NVIDIA H100 80GB HBM3\n"

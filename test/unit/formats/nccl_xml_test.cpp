@@ -1,4 +1,4 @@
-// Machines, graphs and tuner rows as NCCL and RCCL read and write them.
+// Topologies, graphs and tuner rows as NCCL and RCCL read and write them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class NcclTopology : public testing::Test {
   }
 };
 
-// Two gpus under one bridge, tied by a switch; a network card beside them; an empty socket.
+// Two GPUs under one bridge, connected by a switch; a network card beside them; an empty socket.
 constexpr std::string_view kSmall = R"(<system version="1">
   <cpu numaid="0" arch="x86_64" vendor="AuthenticAMD" familyid="143" modelid="49">
     <pci busid="0000:01:00.0" class="0x060400" link_speed="16.0 GT/s PCIe" link_width="16">
@@ -60,7 +60,7 @@ std::vector<std::string> printed(const std::vector<NcclLink>& links) {
   return out;
 }
 
-TEST_F(NcclTopology, TheTreeIsRead) {
+TEST_F(NcclTopology, ReadsTheTree) {
   const auto system = read_nccl_topology(kSmall);
   ASSERT_TRUE(system.ok()) << system.error().message;
   EXPECT_EQ(system->cpus.size(), 2u);
@@ -75,7 +75,7 @@ TEST_F(NcclTopology, TheTreeIsRead) {
   EXPECT_EQ(system->nets[0].latency, 1.5);
 }
 
-TEST_F(NcclTopology, LinksHaveTheBandwidthsOfNccl) {
+TEST_F(NcclTopology, LinksHaveNcclBandwidths) {
   const std::vector<std::string> expected = {
       "gpu 0 -> pci 0: pci 24 GB/s 1.0 us",    "gpu 0 -> nvswitch 0: nvlink 240 GB/s 0.6 us",
       "gpu 1 -> gpu 0: nvlink 40 GB/s 0.6 us", "gpu 1 -> pci 0: pci 6 GB/s 1.0 us",
@@ -89,7 +89,7 @@ TEST_F(NcclTopology, LinksHaveTheBandwidthsOfNccl) {
   EXPECT_EQ(printed(links(*read_nccl_topology(kSmall))), expected);
 }
 
-TEST_F(NcclTopology, RatesAreThoseOfTheRuntimes) {
+TEST_F(NcclTopology, RatesMatchTheRuntimes) {
   EXPECT_EQ(pci_bandwidth("2.5 GT/s PCIe", 1), 15.0 / 80);
   EXPECT_EQ(pci_bandwidth("32 GT/s", 16), 48);
   EXPECT_EQ(pci_bandwidth("Unknown", 0), 12);
@@ -109,8 +109,8 @@ TEST_F(NcclTopology, RatesAreThoseOfTheRuntimes) {
   EXPECT_EQ(cpu_bandwidth(cpu), 10);
 }
 
-// Two hosts may have the same buses: what is tied stays within its host.
-TEST_F(NcclTopology, HostsAreApart) {
+// Two hosts may use the same bus ids: links stay within their host.
+TEST_F(NcclTopology, HostsAreSeparate) {
   std::string text = "<system version=\"1\">";
   for (const char* host : {"0x1", "0x2"})
     text += fmt::format(
@@ -126,7 +126,7 @@ TEST_F(NcclTopology, HostsAreApart) {
                                               "gpu 2 -> gpu 3: nvlink 20.6 GB/s 0.6 us"}));
 }
 
-TEST_F(NcclTopology, WrongFilesAreRefused) {
+TEST_F(NcclTopology, RejectsWrongFiles) {
   const auto error = [](std::string_view text) {
     const auto system = read_nccl_topology(text);
     return system.ok() ? "no error" : system.error().message;
@@ -145,9 +145,9 @@ TEST_F(NcclTopology, WrongFilesAreRefused) {
   EXPECT_EQ(error(many + "</system>").substr(0, 28), "more than 256 elements at li");
 }
 
-TEST_F(NcclTopology, TheCorpusHasAsManyElementsAsItsListSays) {
+TEST_F(NcclTopology, CorpusFilesHaveTheListedElements) {
   const std::string root = WEFT_SOURCE_DIR "/../shared/corpus/nccl-topo/";
-  if (!std::filesystem::exists(root)) GTEST_SKIP() << "the corpus is not beside this checkout";
+  if (!std::filesystem::exists(root)) GTEST_SKIP() << "the corpus is not installed";
   // version, cpus, pcis, gpus, links of gpus, nics, nets
   const std::map<std::string, std::vector<std::size_t>> expected = {
       {"aws_g5.48xl-topo.xml", {1, 2, 9, 0, 0, 0, 0}},
@@ -175,7 +175,7 @@ TEST_F(NcclTopology, TheCorpusHasAsManyElementsAsItsListSays) {
                                         system->nets.size()}),
               counts)
         << file;
-    // Whatever there is hangs together: from the first cpu every vertex is reached.
+    // The topology is connected: every vertex is reached from the first CPU.
     const std::vector<NcclLink> all = links(*system);
     std::set<NcclVertex> reached = {{NcclVertex::Kind::cpu, 0}}, vertices = reached;
     for (const NcclLink& link : all) vertices.insert(link.from);
@@ -188,7 +188,7 @@ TEST_F(NcclTopology, TheCorpusHasAsManyElementsAsItsListSays) {
   }
 }
 
-TEST(NcclGraph, RingsAndTreesAreWritten) {
+TEST(NcclGraph, WritesRingsAndTrees) {
   NcclGraph ring;
   ring.speed_inside = 20;
   ring.speed_between = 12.5;
@@ -219,7 +219,7 @@ TEST(NcclGraph, RingsAndTreesAreWritten) {
 )");
 }
 
-TEST(NcclGraph, ChannelsThatAreNoRingsAreRefused) {
+TEST(NcclGraph, RejectsChannelsThatAreNotRings) {
   const auto error = [](std::vector<NcclChannel> channels) {
     NcclGraph graph;
     graph.channels = std::move(channels);
@@ -235,7 +235,7 @@ TEST(NcclGraph, ChannelsThatAreNoRingsAreRefused) {
   EXPECT_EQ(error(std::vector<NcclChannel>(65, {{0, 1}, -1, -1})), "a graph has more than 64 channels: 65");
 }
 
-TEST(TunerCsv, RowsAreWrittenAndJudged) {
+TEST(TunerCsv, WritesAndChecksRows) {
   const TunerRow row{.coll = "allreduce",
                      .max = 65536,
                      .algo = "tree",

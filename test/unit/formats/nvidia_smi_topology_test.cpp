@@ -1,4 +1,4 @@
-// Tables of `nvidia-smi topo -m`, right and wrong.
+// Tables of `nvidia-smi topo -m`, valid and invalid.
 #include "weft/formats/nvidia_smi_topology.h"
 
 #include <gtest/gtest.h>
@@ -35,30 +35,30 @@ std::string full(std::int32_t devices, std::string_view cell) {
   return text;
 }
 
-TEST(NvidiaSmiTopology, AsManyLinksToAllIsASwitch) {
+TEST(NvidiaSmiTopology, EqualLinksToAllAreASwitch) {
   const auto topology = read_nvidia_smi_topology(full(8, "NV12"), "topo.txt");
   ASSERT_TRUE(topology.ok()) << topology.error().message;
   EXPECT_EQ(topology->devices, 8);
   EXPECT_EQ(topology->nodes.size(), 9U);
   const auto forest = synthesis::bound_forest(*topology, collective::Kind::all_gather, 0);
   ASSERT_TRUE(forest.ok());
-  // Each device takes 7/8 of the result in at 12 * 25 GB/s.
+  // Each device receives 7/8 of the result at 12 * 25 GB/s.
   EXPECT_NEAR(forest->optimum / 1e9, 300.0 * 8 / 7, 0.01);
 }
 
-TEST(NvidiaSmiTopology, PairsAreJoinedOverPcie) {
+TEST(NvidiaSmiTopology, ConnectsPairsOverPcie) {
   const auto topology = read_nvidia_smi_topology(kPairs, "topo.txt");
   ASSERT_TRUE(topology.ok()) << topology.error().message;
   EXPECT_EQ(topology->devices, 4);
   EXPECT_TRUE(synthesis::bound_forest(*topology, collective::Kind::all_gather, 0).ok());
 }
 
-TEST(NvidiaSmiTopology, ColoursAreNoMatter) {
+TEST(NvidiaSmiTopology, IgnoresColours) {
   const std::string coloured = "\x1b[4m" + full(4, "NV4") + "\x1b[0m";
   EXPECT_TRUE(read_nvidia_smi_topology(coloured, "topo.txt").ok());
 }
 
-TEST(NvidiaSmiTopology, WhatIsWrongIsSaidWithTheFile) {
+TEST(NvidiaSmiTopology, NamesTheFileInErrors) {
   const auto message = [](std::string_view text) {
     const auto read = read_nvidia_smi_topology(text, "t");
     return read.ok() ? std::string("fine") : read.error().message;

@@ -1,4 +1,4 @@
-// The field's files of where to cut: what they say, what is refused, and the optima that others found in them.
+// Published partitioning problems: how files are read, what is rejected, and the known optima.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -67,7 +67,7 @@ std::string with(std::string text, std::string_view what, std::string_view inste
   return text.replace(text.find(what), what.size(), instead);
 }
 
-TEST(PartitionFiles, APlacementIsRead) {
+TEST(PartitionFiles, ReadsAPlacement) {
   const auto placement = placement_of(kPlacement);
   ASSERT_TRUE(placement.ok()) << placement.error().message;
   EXPECT_EQ(placement->nodes.size(), 2u);
@@ -77,7 +77,7 @@ TEST(PartitionFiles, APlacementIsRead) {
   EXPECT_EQ(placement->nodes[0].send, 0.5);
 }
 
-TEST(PartitionFiles, APlacementIsRefusedWithItsPlace) {
+TEST(PartitionFiles, ReportsTheLocationOfErrorsInAPlacement) {
   EXPECT_EQ(refusal(placement_of, with(kPlacement, "\"destId\": 9", "\"destId\": 8")),
             "edges[0].destId: expected the id of a node, found 8");
   EXPECT_EQ(refusal(placement_of, with(kPlacement, "\"id\": 9", "\"id\": 7")),
@@ -88,7 +88,7 @@ TEST(PartitionFiles, APlacementIsRefusedWithItsPlace) {
             "maxFPGAs: expected 0 to 10000, found 1000000000.0");
 }
 
-TEST(PartitionFiles, StageCostsAreRead) {
+TEST(PartitionFiles, ReadsStageCosts) {
   const auto hybrid = stage_costs_of(kStageCosts);
   ASSERT_TRUE(hybrid.ok()) << hybrid.error().message;
   EXPECT_EQ(hybrid->nodes[0].degrees[0].ways[0].to, std::vector<double>{5});
@@ -99,14 +99,14 @@ TEST(PartitionFiles, StageCostsAreRead) {
   EXPECT_DOUBLE_EQ(answer->cost, 3.2);
 }
 
-TEST(PartitionFiles, StageCostsAreRefusedWithTheirPlace) {
+TEST(PartitionFiles, ReportsTheLocationOfErrorsInStageCosts) {
   EXPECT_EQ(refusal(stage_costs_of, with(kStageCosts, "{\"2\": 5}", "{}")),
             "nodes[0].TMPCs.1[0].syncTimeBw: expected 2, found none");
   EXPECT_EQ(refusal(stage_costs_of, with(kStageCosts, "{\"1\": [", "{\"one\": [")),
             "nodes[0].TMPCs: expected a number of devices, found 'one'");
 }
 
-TEST(PartitionFiles, AProfileIsRead) {
+TEST(PartitionFiles, ReadsAProfile) {
   const auto profile = read_profile(kProfile);
   ASSERT_TRUE(profile.ok()) << profile.error().message;
   EXPECT_EQ(profile->nodes[1].description, "LSTM(8, 8)");
@@ -115,7 +115,7 @@ TEST(PartitionFiles, AProfileIsRead) {
   EXPECT_EQ(partition::without_inputs(*profile).nodes.size(), 1u);
 }
 
-TEST(PartitionFiles, AProfileIsRefusedWithItsLine) {
+TEST(PartitionFiles, ReportsTheLineOfErrorsInAProfile) {
   EXPECT_EQ(refusal(read_profile, with(kProfile, "\tnode1", "\tnode3")),
             "line 3: expected a node that has a line, found 'node3'");
   EXPECT_EQ(refusal(read_profile, with(kProfile, "parameter_size=6", "parameter_size=x")),
@@ -125,8 +125,8 @@ TEST(PartitionFiles, AProfileIsRefusedWithItsLine) {
   EXPECT_EQ(refusal(read_profile, ""), "expected a node, found none");
 }
 
-// Whatever is cut off or turned over, it is read or refused.
-TEST(PartitionFiles, BrokenFilesAreSurvived) {
+// Truncated or with flipped bits, a file is read or rejected.
+TEST(PartitionFiles, SurvivesBrokenFiles) {
   const auto try_all = [](const std::string& text) {
     for (const char wrong : {'\0', '9', '}', '\n', '-'})
       for (std::size_t at = 0; at < text.size(); ++at) {
@@ -142,12 +142,12 @@ TEST(PartitionFiles, BrokenFilesAreSurvived) {
   for (const std::string& text : {kPlacement, kStageCosts, kProfile}) try_all(text);
 }
 
-TEST(PartitionFiles, OptimaOfPlacements) {
+TEST(PartitionFiles, FindsTheOptimaOfPlacements) {
   const std::filesystem::path folder = kCorpus / "dnn-placement";
   if (!std::filesystem::exists(folder)) GTEST_SKIP();
   for (const Json& row : json_of(folder / "max_load.json")) {
     const std::string graph = row["graph"];
-    // GNMT and BERT's operators take long without optimization.
+    // The operator graphs of GNMT and BERT take long without optimization.
     if (graph.find("gnmt") != std::string::npos || graph.starts_with("op_bert")) continue;
     const auto placement = placement_of(slurp(folder / graph));
     ASSERT_TRUE(placement.ok()) << placement.error().message;
@@ -182,14 +182,14 @@ TEST(PartitionFiles, NoWorseThanPipeDream) {
   }
 }
 
-TEST(PartitionFiles, OptimaOfPiper) {
+TEST(PartitionFiles, FindsTheOptimaOfPiper) {
   const std::filesystem::path folder = kCorpus / "piper";
   if (!std::filesystem::exists(folder)) GTEST_SKIP();
   auto hybrid = stage_costs_of(slurp(folder / "bert32a100.json"));
   ASSERT_TRUE(hybrid.ok()) << hybrid.error().message;
   const Json reference = json_of(folder / "reference.json");
   for (const Json& row : reference["results"]) {
-    // The others take up to a second each.
+    // The others take up to one second each.
     if (row["mbsInBatch"] != 512 || row["mem_gib"] != 80.0) continue;
     hybrid->devices = row["k"];
     hybrid->micro_batches = row["mbsInBatch"];

@@ -1,4 +1,4 @@
-// Rules of every kind judged: what holds, what holds under a guard, and what does not and where.
+// Verdicts on rules of every kind: which hold, which hold under a guard, and which fail and where.
 #include "weft/rules/equation/prove_equation.h"
 
 #include <filesystem>
@@ -15,7 +15,7 @@
 namespace weft::equation {
 namespace {
 
-// {shapes of the inputs}, source, target, outputs; quotes are left out but for what has none elsewhere.
+// {shapes of the inputs}, source, target, outputs, with single quotes.
 Equation rule_of(std::string text) {
   std::ranges::replace(text, '\'', '"');
   auto equation = formats::read_rule(text);
@@ -57,7 +57,7 @@ TEST(ProveEquation, RefutesSwappedOperandsWithASmallCase) {
   ASSERT_EQ(verdict.counterexamples.size(), 1u);
   const rule::Counterexample& example = verdict.counterexamples[0];
   EXPECT_NE(example.left, example.right);
-  EXPECT_EQ(example.inputs[1].values.size(), 4u);  // two by two suffices
+  EXPECT_EQ(example.inputs[1].values.size(), 4u);  // two by two is enough
   for (const double value : example.inputs[1].values) EXPECT_EQ(value, std::trunc(value));
 }
 
@@ -73,10 +73,10 @@ TEST(ProveEquation, GuardsMergedConvolutionsAgainstGroups) {
       64);
   EXPECT_EQ(verdict.judgement, rule::Judgement::guarded);
   EXPECT_EQ(verdict.guard, "groups(v) = 1 and groups(w) = 1");
-  ASSERT_EQ(verdict.counterexamples.size(), 1u);  // outside of the guard
+  ASSERT_EQ(verdict.counterexamples.size(), 1u);  // outside the guard
 }
 
-TEST(ProveEquation, GuardsATargetThatAsksForMore) {
+TEST(ProveEquation, GuardsATargetWithMoreRequirements) {
   const rule::Verdict verdict = judge(
       "{'id': 'r', 'inputs': {'a': {'template_shape': [2,4]}, 'b': {'template_shape': [2,4]}}, "
       "'source': [{'op': 'relu', 'in': ['a']}, {'op': 'relu', 'in': ['b']}], "
@@ -89,8 +89,8 @@ TEST(ProveEquation, GuardsATargetThatAsksForMore) {
   EXPECT_EQ(verdict.rounding, rule::Rounding::exact);
 }
 
-TEST(ProveEquation, RefutesWhatHoldsForTrivialSizesAlone) {
-  // True where a is one by one.
+TEST(ProveEquation, RefutesRulesThatHoldForTrivialSizesOnly) {
+  // Holds if a is one by one.
   const rule::Verdict verdict = judge(
       "{'id': 'r', 'inputs': {'a': {'template_shape': [3,3]}}, 'source': [{'op': 'transpose', 'in': ['a'], "
       "'attrs': {'perm': [1,0]}}], 'target': [{'op': 'identity', 'in': ['a']}], "
@@ -98,7 +98,7 @@ TEST(ProveEquation, RefutesWhatHoldsForTrivialSizesAlone) {
   EXPECT_EQ(verdict.judgement, rule::Judgement::refuted);
 }
 
-TEST(ProveEquation, TreatsOrderAsUnknown) {
+TEST(ProveEquation, TreatsOrderAsUninterpreted) {
   const std::string inputs =
       "{'id': 'r', 'inputs': {'a': {'template_shape': [2,4]}, 'b': {'template_shape': [2,4]}}, ";
   EXPECT_EQ(
@@ -115,7 +115,7 @@ TEST(ProveEquation, TreatsOrderAsUnknown) {
             rule::Judgement::refuted);
 }
 
-TEST(ProveEquation, ProvesAnAverageAConvolutionWithAnotherRounding) {
+TEST(ProveEquation, ProvesAnAverageIsAConvolutionWithOtherRounding) {
   const rule::Verdict verdict = judge(
       "{'id': 'r', 'inputs': {'x': {'template_shape': [2,4,5,5]}}, 'source': [{'op': 'pool_avg', 'in': "
       "['x'], "
@@ -129,7 +129,7 @@ TEST(ProveEquation, ProvesAnAverageAConvolutionWithAnotherRounding) {
 constexpr const char* kLocal =
     "{'id': 'r', 'ranks': [2,4], 'inputs': {'x': {'layout': 'local', 'global_shape': [8,8]}}, ";
 
-TEST(ProveEquation, SplitsAllReduceWhateverTheSizes) {
+TEST(ProveEquation, SplitsAllReduceAtAnySize) {
   const rule::Verdict verdict =
       judge(std::string(kLocal) +
             "'source': [{'op': 'all_reduce', 'in': ['x']}], 'target': [{'op': 'reduce_scatter', 'in': "
@@ -149,8 +149,8 @@ TEST(ProveEquation, RefutesReducingTwice) {
   EXPECT_EQ(verdict.counterexamples[0].ranks, 2);
 }
 
-TEST(ProveEquation, KnowsThatAPositiveFactorKeepsOrder) {
-  // True of numbers, though not in every order of them: said to be sampled only.
+TEST(ProveEquation, ProvesThatAPositiveFactorKeepsOrder) {
+  // True of numbers, but not of every ordered field, so the proof is only by sampling.
   const rule::Verdict verdict =
       judge(std::string(kLocal) +
             "'source': [{'op': 'scale', 'in': ['x'], 'attrs': {'factor': 0.5}}, {'op': 'relu', 'in': "
@@ -161,7 +161,7 @@ TEST(ProveEquation, KnowsThatAPositiveFactorKeepsOrder) {
   EXPECT_FALSE(verdict.reason.empty());
 }
 
-TEST(ProveEquation, SaysWhatIsIllTyped) {
+TEST(ProveEquation, ReportsIllTypedRules) {
   const std::string inputs = "{'id': 'r', 'inputs': {'a': {'template_shape': [2,4]}}, ";
   const rule::Verdict source =
       judge(inputs +
@@ -177,7 +177,7 @@ TEST(ProveEquation, SaysWhatIsIllTyped) {
   EXPECT_EQ(target.reason, "target: conv2d: operand 0 must have rank 4, found 2");
 }
 
-TEST(ProveEquation, GivesTheSameVerdictTwice) {
+TEST(ProveEquation, IsDeterministic) {
   const Equation equation = rule_of(
       "{'id': 'r', 'inputs': {'a': {'template_shape': [2,4]}, 'b': {'template_shape': [4,4]}}, 'source': "
       "[{'op': "
@@ -190,13 +190,13 @@ TEST(ProveEquation, GivesTheSameVerdictTwice) {
   EXPECT_EQ(formats::write_verdict("r", prove(equation), 0), first);
 }
 
-// The corpus, where it is there: a sample of each file, against the labels.
+// A sample of each corpus file, where installed, compared with the labels.
 class Corpus : public testing::TestWithParam<const char*> {};
 
 TEST_P(Corpus, AgreesWithTheLabels) {
   const std::filesystem::path folder = std::filesystem::path(WEFT_SOURCE_DIR) / "../shared/corpus/taso-rules";
   std::ifstream labels(folder / "labels.jsonl"), rules(folder / GetParam());
-  if (!labels || !rules) GTEST_SKIP() << "the corpus of rules is not beside the source";
+  if (!labels || !rules) GTEST_SKIP() << "the corpus of rules is not installed";
   std::map<std::string, std::string> classes;
   for (std::string line; std::getline(labels, line);) {
     const auto label = nlohmann::json::parse(line);
@@ -225,7 +225,8 @@ TEST_P(Corpus, AgreesWithTheLabels) {
     if (line->number % kEvery != 0) continue;
     const rule::Verdict verdict = prover.prove(*line->equation);
     const std::string& expected = classes.at(line->equation->id);
-    // With fewer runs than the prover makes by itself, its bound may be too large to call a rule proven.
+    // With fewer runs than the prover makes by default, its bound may be too large to call a rule
+    // proven.
     if (kEvery != 1 && expected != "wrong" && verdict.judgement == rule::Judgement::undecided) continue;
     EXPECT_NE(std::ranges::find(accepted.at(expected), verdict.judgement), accepted.at(expected).end())
         << line->equation->id << " is " << expected << " but was said to be " << name(verdict.judgement)

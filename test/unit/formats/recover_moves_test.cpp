@@ -1,4 +1,4 @@
-// What threadblocks do, written down as moves again, must do the same.
+// Moves recovered from threadblocks must do the same.
 #include "weft/collectives/check/recover_moves.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ std::string moves_of(std::string_view text, Placement placement) {
   return print(*moves);
 }
 
-TEST(RecoverMoves, AMessageIsReadWhereItsSenderReadIt) {
+TEST(RecoverMoves, ReadsAMessageAtItsSender) {
   EXPECT_EQ(moves_of(R"(program pair
 collective all_reduce, 2 ranks, 2 chunks, in place
 protocol Simple, 1 channel
@@ -53,7 +53,7 @@ copy input[1] of 0 to input[1] of 1
 )");
 }
 
-TEST(RecoverMoves, AMessageIsCarriedOnBeforeItsChunkChanges) {
+TEST(RecoverMoves, ForwardsAMessageBeforeItsChunkChanges) {
   const std::string moves = moves_of(R"(program overtaken
 collective custom, 2 ranks, 1 chunk, out of place
 want output[0] of 1 = input[0] of 0
@@ -74,7 +74,7 @@ rank 1: input 0, output 2, scratch 0
   EXPECT_NE(moves.find("copy scratch[0] of 0 to scratch[0] of 1"), std::string::npos) << moves;
 }
 
-TEST(RecoverMoves, ASumThatIsOnlySentOnIsMadeInScratch) {
+TEST(RecoverMoves, ComputesForwardedSumsInScratch) {
   const std::string moves = moves_of(R"(program through
 collective reduce, 3 ranks, 1 chunk, root 2, out of place
 protocol Simple, 1 channel
@@ -94,7 +94,7 @@ rank 2: input 1, output 1, scratch 0
       << moves;
 }
 
-TEST(RecoverMoves, ChunksInARowAreOneMove) {
+TEST(RecoverMoves, MergesConsecutiveChunks) {
   const std::string moves = moves_of(R"(program row
 collective broadcast, 2 ranks, 4 chunks, out of place
 protocol Simple, 1 channel
@@ -110,7 +110,7 @@ rank 1: input 4, output 4, scratch 0
   EXPECT_NE(moves.find("copy input[0..3] of 0 to output[0..3] of 1"), std::string::npos) << moves;
 }
 
-TEST(RecoverMoves, ADeadlockHasNoMoves) {
+TEST(RecoverMoves, RejectsADeadlock) {
   OneSided plan;
   plan.collective_word = "test";
   plan.ranks.resize(1);
@@ -122,13 +122,13 @@ TEST(RecoverMoves, ADeadlockHasNoMoves) {
   EXPECT_EQ(moves.error().message, "expected a plan that terminates, found a deadlock");
 }
 
-TEST(RecoverMoves, PlansOfTheCorpusDoTheSameAsMoves) {
+TEST(RecoverMoves, CorpusPlansDoTheSameAsMoves) {
   const std::filesystem::path corpus = WEFT_SOURCE_DIR "/../shared/corpus/mscclpp-json";
-  if (!std::filesystem::exists(corpus)) GTEST_SKIP() << "the corpus of MSCCL++ plans is not here";
+  if (!std::filesystem::exists(corpus)) GTEST_SKIP() << "the corpus of MSCCL++ plans is not installed";
   int seen = 0;
   for (const auto& entry : std::filesystem::directory_iterator(corpus)) {
     if (entry.path().extension() != ".json") continue;
-    if (entry.file_size() > 60'000) continue;  // the larger ones say nothing new, slowly
+    if (entry.file_size() > 60'000) continue;  // larger ones are slow and add nothing
     const auto text = read_file(entry.path().string(), 1 << 20);
     ASSERT_TRUE(text.ok());
     const auto plan = formats::read_mscclpp_json(*text);

@@ -1,4 +1,4 @@
-// Cases of resharding: read, planned, timed and replayed.
+// Resharding cases: read, planned, timed and replayed.
 #include "weft/formats/reshard_cases.h"
 
 #include <gtest/gtest.h>
@@ -25,14 +25,14 @@ std::string refused_case(std::string text) {
   return cases.ok() ? "accepted" : cases.error().message;
 }
 
-// The case with one stretch of its text replaced.
+// The error of the case after one replacement in its text.
 std::string refused_with(std::string_view old, std::string_view changed) {
   std::string text(kOneCase);
   text.replace(text.find(old), old.size(), changed);
   return refused_case(text);
 }
 
-// A tensor of the same layout, small enough to be followed element by element.
+// A tensor of the same layout, small enough to be traced element by element.
 ReshardCase scaled_down(ReshardCase one) {
   for (std::size_t dim = 0; dim < one.sizes.size(); ++dim) {
     std::int64_t parts = 1;
@@ -61,7 +61,7 @@ TEST(ReshardCases, AreReadAndPlaced) {
   EXPECT_EQ(made->hosts[13], 3);
 }
 
-TEST(ReshardCases, SayWhatIsWrongAndWhere) {
+TEST(ReshardCases, ReportErrorsWithTheirLocation) {
   EXPECT_EQ(refused_with("[24, 8]", "[25, 8]"),
             "c.json: cases[0].src_spec[0]: the mesh does not divide the dim: 2 parts, 25 elements");
   EXPECT_EQ(
@@ -86,13 +86,14 @@ TEST(ReshardCases, SayWhatIsWrongAndWhere) {
   EXPECT_EQ(refused_case("{}"), "c.json: expected cases, found none");
 }
 
-TEST(ReshardCases, EveryTruncatedTextIsRefused) {
+TEST(ReshardCases, RejectEveryTruncatedText) {
   for (std::size_t length = 0; length < kOneCase.size(); ++length)
     EXPECT_NE(refused_case(std::string(kOneCase.substr(0, length))), "accepted") << length;
 }
 
-// Zhuang et al., "On Optimizing the Communication of Model Parallelism", MLSys'23: their cases, with bounds.
-TEST(ReshardCases, PublishedCasesAreNearTheirBoundsAndRight) {
+// Zhuang et al., "On Optimizing the Communication of Model Parallelism", MLSys'23: their cases,
+// with bounds.
+TEST(ReshardCases, PublishedCasesAreCorrectAndNearTheirBounds) {
   const std::filesystem::path file =
       std::filesystem::path(WEFT_SOURCE_DIR) / "../shared/corpus/resharding-cases/cases.json";
   if (!std::filesystem::is_regular_file(file)) GTEST_SKIP() << "no cases in " << file;

@@ -1,4 +1,4 @@
-// Equations by position become rules by index names, and the prover has the last word on them.
+// Positional rules become rules by index names, which the prover then checks.
 #include <gtest/gtest.h>
 
 #include "weft/formats/rules_jsonl.h"
@@ -24,7 +24,7 @@ constexpr std::string_view kConcatOfProducts =
     R"("target":[{"op":"concat","in":["x","y"],"attrs":{"axis":0,"rank":2,"n":2}},{"op":"matmul","in":["%0.0","w"],"attrs":{}}],)"
     R"("outputs":[{"source":"%2.0","target":"%1.0"}]})";
 
-TEST(RuleFromEquation, TiesDimsThatRunTogether) {
+TEST(RuleFromEquation, NamesCorrespondingDimsAlike) {
   EXPECT_EQ(rule_from_equation(equation(kConcatOfProducts), "it", "because", "nobody").value().value(),
             "rule it explore\n"
             "  why   because\n"
@@ -40,8 +40,9 @@ TEST(RuleFromEquation, TiesDimsThatRunTogether) {
   EXPECT_EQ(fire_rule(rule, 5, 1).wrong, "");
 }
 
-// Two convolutions of one image, merged: weights laid end to end, the result cut where they met.
-TEST(RuleFromEquation, CutsWhereTheConcatJoined) {
+// Two convolutions of one image, merged: weights are concatenated, and the result is split between
+// them.
+TEST(RuleFromEquation, SplitsWhereTheConcatJoined) {
   const rule::Rule rule = translated(
       R"({"id":"m","inputs":{"x":{"template_shape":[2,4,5,5]},"v":{"template_shape":[4,4,3,3]},"w":{"template_shape":[4,4,3,3]}},)"
       R"("source":[{"op":"conv2d","in":["x","v"],"attrs":{"kernel":[3,3],"stride":[1,1],"pad":"same","act":"none"}},)"
@@ -59,12 +60,12 @@ TEST(RuleFromEquation, KeepsLayouts) {
       R"({"id":"a","inputs":{"x":{"layout":"local","global_shape":[8,8]}},"source":[{"op":"all_reduce","in":["x"],"attrs":{}}],)"
       R"("target":[{"op":"reduce_scatter","in":["x"],"attrs":{"dim":0}},{"op":"all_gather","in":["%0.0"],"attrs":{"dim":0}}],)"
       R"("outputs":[{"source":"%0.0","target":"%1.0"}],"ranks":[2,4]})");
-  // On a mesh of two axes the other one might slice what this one scatters.
+  // On a mesh of two axes, the other axis might slice the index that this one scatters.
   EXPECT_EQ(prove(rule).verdict.guard, "whole(x, a)");
 }
 
-// Transposes are an order in memory, and nothing else.
-TEST(RuleFromEquation, HasNothingToSayOfTransposes) {
+// Transposes only change the order in memory.
+TEST(RuleFromEquation, SkipsTransposes) {
   const auto nothing = rule_from_equation(
       equation(
           R"({"id":"t","inputs":{"x":{"template_shape":[2,4]}},"source":[{"op":"transpose","in":["x"],"attrs":{"perm":[1,0],"materialize":true}},)"
@@ -74,7 +75,7 @@ TEST(RuleFromEquation, HasNothingToSayOfTransposes) {
   EXPECT_EQ(nothing.value(), std::nullopt);
 }
 
-TEST(RuleFromEquation, SaysWhatPlansCannotSay) {
+TEST(RuleFromEquation, ReportsWhatPlansCannotExpress) {
   const auto refused = [](std::string_view line, std::string_view message) {
     const auto text = rule_from_equation(equation(line), "it", "", "");
     ASSERT_FALSE(text.ok());

@@ -1,4 +1,4 @@
-// Rules as JSON lines: what is read, what is refused and how, and the answers.
+// Rules as JSON lines: what is read, what is rejected with which message, and the answers.
 #include "weft/formats/rules_jsonl.h"
 
 #include <string>
@@ -50,7 +50,7 @@ TEST(RulesJsonl, ReadsRulesOnAMesh) {
   EXPECT_EQ(equation->ranks, (std::vector<std::int32_t>{4}));
 }
 
-TEST(RulesJsonl, SaysWhatIsWrongAndWhere) {
+TEST(RulesJsonl, ReportsErrorsWithTheirLocation) {
   EXPECT_EQ(refusal("{"), "expected JSON, found an error at byte 2");
   EXPECT_EQ(refusal("[]"), "expected an object, found a list");
   EXPECT_EQ(refusal(changed("\"i1\", \"i4\"], \"attrs\": {\"act\": \"none\"}", "\"i1\", \"i9\"]")),
@@ -81,7 +81,7 @@ TEST(RulesJsonl, EveryTruncationIsAnError) {
     EXPECT_FALSE(read_rule(std::string_view(whole).substr(0, length)).ok()) << length;
 }
 
-TEST(RulesJsonl, GoesOnAfterABadLine) {
+TEST(RulesJsonl, ContinuesAfterABadLine) {
   const std::string text = std::string(kGood) + "\n\nnot a rule\r\n" + kGood;
   RuleLines lines(text);
   const auto first = lines.next(), second = lines.next(), third = lines.next();
@@ -113,7 +113,7 @@ TEST(RulesJsonl, WritesAVerdict) {
   EXPECT_NE(fails["counterexample"]["left"], fails["counterexample"]["right"]);
 }
 
-// A chain that doubles a size at every step must be refused, not computed.
+// A chain that doubles a size in every step must be rejected, not computed.
 TEST(RulesJsonl, JudgesHostileRulesQuickly) {
   std::string chain;
   for (int k = 0; k < 60; ++k)

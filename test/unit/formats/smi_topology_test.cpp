@@ -1,4 +1,4 @@
-// What `nvidia-smi topo -m` prints.
+// The output of `nvidia-smi topo -m`.
 #include <gtest/gtest.h>
 
 #include "weft/formats/smi_topology.h"
@@ -6,7 +6,8 @@
 namespace weft::formats {
 namespace {
 
-// Four cards in a board that joins every two of them by four links; the header is underlined, as terminals have it.
+// Four GPUs on a board with four links between every two; the header is underlined, as in
+// terminals.
 constexpr std::string_view kFour =
     "\t\x1b[4mGPU0\tGPU1\tGPU2\tGPU3\tmlx5_0\tCPU Affinity\tNUMA Affinity\x1b[0m\n"
     "GPU0\t X \tNV4\tNV4\tNV4\tSYS\t0-31\t0\n"
@@ -22,20 +23,20 @@ TEST(SmiTopology, ReadsLinksAndCards) {
   EXPECT_EQ(topology->gpus(), 4);
   EXPECT_EQ(topology->network_cards, 1);
   EXPECT_EQ(topology->nvlinks[0], (std::vector<std::int32_t>{0, 4, 4, 4}));
-  // Twelve links are as many as an A100 has, so they go to the others themselves; of a V100, which has six, the four
-  // must pass a switch.
+  // An A100 has twelve links, so all of them go to other GPUs directly. A V100 has six, so the four
+  // links must go to a switch.
   EXPECT_EQ(topology->nvlinks_of_a_gpu(12), 12);
   EXPECT_EQ(topology->nvlinks_of_a_gpu(6), 4);
 }
 
-TEST(SmiTopology, ReadsWhatHasNoNvlinks) {
+TEST(SmiTopology, ReadsATableWithoutNvlinks) {
   const auto topology =
       read_smi_topology("      GPU0 GPU1 CPU Affinity\nGPU0   X   PHB  0-7\nGPU1  PHB   X   0-7\n");
   ASSERT_TRUE(topology.ok()) << topology.error().message;
   EXPECT_EQ(topology->nvlinks_of_a_gpu(18), 0);
 }
 
-TEST(SmiTopology, RefusesWhatHasGaps) {
+TEST(SmiTopology, RejectsIncompleteTables) {
   const auto refusal = [](std::string_view text) {
     const auto topology = read_smi_topology(text);
     EXPECT_FALSE(topology.ok()) << text;

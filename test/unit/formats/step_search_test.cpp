@@ -1,5 +1,5 @@
-// C chunks, S steps, R rounds: what there is comes out as a program that the checker accepts, and what there
-// is not agrees with trying everything.
+// C chunks, S steps, R rounds: solutions become programs that the checker accepts, and infeasible
+// cases agree with exhaustive search.
 #include "weft/collectives/synthesis/step_search.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ StepNetwork corpus_network(const std::string& name) {
   return std::move(network).value();
 }
 
-// Every edge with a limit of its own.
+// Every edge with its own limit.
 StepNetwork network_of(std::int32_t devices, const std::vector<std::array<std::int32_t, 3>>& links) {
   StepNetwork network;
   network.devices = devices;
@@ -89,7 +89,7 @@ StepVerdict ask(const StepNetwork& network, const StepQuestion& question) {
   return ask(search, question);
 }
 
-// Finds it, and proves the program that it becomes.
+// Finds a solution and proves its program.
 void expect_program(StepSearch& search, const StepNetwork& network, const StepQuestion& question) {
   SCOPED_TRACE(
       fmt::format("{} ({},{},{})", name(question.kind), question.chunks, question.steps, question.rounds));
@@ -114,7 +114,8 @@ void expect_program(const StepNetwork& network, const StepQuestion& question) {
   expect_program(search, network, question);
 }
 
-// Every choice of sends, step by step. Sending less than fits is never better, so only full choices are tried.
+// All choices of sends, step by step. Sending less than fits is never better, so only full choices
+// are tried.
 class Exhaustive {
  public:
   Exhaustive(const StepNetwork& network, const StepProblem& problem)
@@ -153,7 +154,7 @@ class Exhaustive {
     return found;
   }
 
-  // Sends over edge `edge` from chunk `chunk` on, `sent` over it so far.
+  // Sends over edge `edge` from chunk `chunk` on; `sent` chunks so far.
   bool choose(std::uint64_t before, std::uint64_t after, std::size_t edge, std::size_t chunk,
               std::int64_t sent, std::int32_t steps, std::int32_t rounds, std::int32_t now) {
     if (edge == network_.edges.size()) return reaches(after, steps - 1, rounds - now);
@@ -172,11 +173,11 @@ class Exhaustive {
 
   const StepNetwork& network_;
   const StepProblem& problem_;
-  std::vector<StepLimit> limits_;  // by the edge that they are of
+  std::vector<StepLimit> limits_;  // by edge
   std::map<std::tuple<std::uint64_t, std::int32_t, std::int32_t>, bool> known_;
 };
 
-TEST(StepSearch, AgreesWithTryingEverything) {
+TEST(StepSearch, AgreesWithExhaustiveSearch) {
   if (!can_decide_steps()) GTEST_SKIP() << "built without a solver";
   std::mt19937 random(7);
   int found = 0, refuted = 0;
@@ -197,7 +198,7 @@ TEST(StepSearch, AgreesWithTryingEverything) {
       for (std::int32_t chunks = 1; chunks <= (devices == 3 && kind != Kind::all_to_all ? 2 : 1); ++chunks)
         for (std::int32_t steps = 1; steps <= 3; ++steps)
           for (std::int32_t rounds = steps; rounds <= std::min(steps + 1, 3); ++rounds) {
-            if (devices == 4 && kind == Kind::all_to_all) continue;  // too many ways to try
+            if (devices == 4 && kind == Kind::all_to_all) continue;  // too many cases
             StepQuestion question{kind, devices - 1, kind == Kind::all_to_all ? devices : chunks, steps,
                                   rounds};
             const StepNetwork used = runs_backwards(kind) ? reversed(network) : network;
@@ -226,7 +227,7 @@ TEST(StepSearch, EveryCollectiveBecomesAProgram) {
     }
 }
 
-TEST(StepSearch, OneDeviceHasNothingToDo) {
+TEST(StepSearch, OneDeviceNeedsNoSteps) {
   if (!can_decide_steps()) GTEST_SKIP() << "built without a solver";
   StepNetwork alone;
   alone.devices = 1;
@@ -235,7 +236,7 @@ TEST(StepSearch, OneDeviceHasNothingToDo) {
   expect_program(alone, {Kind::all_reduce, 0, 2, 2, 2});
 }
 
-TEST(StepSearch, TheSameQuestionHasTheSameAnswer) {
+TEST(StepSearch, IsDeterministic) {
   if (!can_decide_steps()) GTEST_SKIP() << "built without a solver";
   const StepQuestion question{Kind::all_gather, 0, 2, 3, 5};
   const StepNetwork network = ring_network(6);
@@ -245,7 +246,7 @@ TEST(StepSearch, TheSameQuestionHasTheSameAnswer) {
   EXPECT_EQ(print(step_moves(question, network, *one)), print(step_moves(question, network, *other)));
 }
 
-TEST(StepSearch, WrongQuestionsAreErrors) {
+TEST(StepSearch, RejectsInvalidProblems) {
   const StepNetwork network = ring_network(4);
   const auto message = [&](const StepQuestion& question) {
     const auto answer = answer_steps(network, question, {});
@@ -262,7 +263,7 @@ TEST(StepSearch, WrongQuestionsAreErrors) {
             "too large to search: 1073741824 chunks, 3 steps, 4 devices");
 }
 
-TEST(StepSearch, CountingRefutesWhatIsFarOrNarrow) {
+TEST(StepSearch, CountingRefutesByDistanceAndBandwidth) {
   const StepNetwork network = ring_network(8);
   const auto why = [&](const StepQuestion& question) {
     const auto answer = answer_steps(network, question, {});
@@ -276,7 +277,7 @@ TEST(StepSearch, CountingRefutesWhatIsFarOrNarrow) {
             "of use");
 }
 
-TEST(StepSearch, AClockEndsIt) {
+TEST(StepSearch, StopsAtOnceWhenAsked) {
   if (!can_decide_steps()) GTEST_SKIP() << "built without a solver";
   StepClock over;
   over.stop = [] { return true; };
@@ -288,7 +289,7 @@ TEST(StepSearch, AClockEndsIt) {
 
 TEST(StepSearch, StopsInTheMiddle) {
   if (!can_decide_steps()) GTEST_SKIP() << "built without a solver";
-  // Asked again and again while the solver is at work; the question is one of many seconds.
+  // Stop requests while the solver runs, on a problem that would take many seconds.
   int asked = 0;
   StepClock soon;
   soon.stop = [&] { return ++asked > 400; };
@@ -300,10 +301,11 @@ TEST(StepSearch, StopsInTheMiddle) {
   EXPECT_NE(stopped->verdict, StepVerdict::satisfiable);
 }
 
-// The rows of SCCL's tables, and what z3 refuted of them; that of a second is in bench/synthesis_steps.
+// The rows of SCCL's tables, and those that z3 refuted; the ones that take a second are in
+// bench/synthesis_steps.
 TEST(StepSearch, ReproducesTheTablesOfSccl) {
   if (!can_decide_steps()) GTEST_SKIP() << "built without a solver";
-  if (!std::filesystem::exists(kTopologies)) GTEST_SKIP() << "the corpus is not here";
+  if (!std::filesystem::exists(kTopologies)) GTEST_SKIP() << "the corpus is missing";
   const auto text = read_file(kTopologies + "anchors.json", 1 << 24);
   ASSERT_TRUE(text.ok());
   const auto anchors = nlohmann::json::parse(*text);
@@ -324,7 +326,7 @@ TEST(StepSearch, ReproducesTheTablesOfSccl) {
           const StepQuestion question{kind, 0, row["C"], row["S"], row["R"]};
           if (question.chunks == 18) continue;
           ++rows;
-          // Long programs are proved in bench/synthesis_steps too.
+          // Long programs are proved in bench/synthesis_steps.
           if (question.steps <= 4)
             expect_program(search, network, question);
           else
@@ -338,9 +340,9 @@ TEST(StepSearch, ReproducesTheTablesOfSccl) {
   EXPECT_EQ(ask(dgx1, {Kind::broadcast, 0, 6, 2, 3}), StepVerdict::unsatisfiable);
 }
 
-TEST(StepPareto, TheFrontierOfADgx1) {
+TEST(StepPareto, FindsTheFrontierOfADgx1) {
   if (!can_decide_steps()) GTEST_SKIP() << "built without a solver";
-  if (!std::filesystem::exists(kTopologies)) GTEST_SKIP() << "the corpus is not here";
+  if (!std::filesystem::exists(kTopologies)) GTEST_SKIP() << "the corpus is missing";
   const auto frontier = step_frontier(corpus_network("sccl_DGX1"), Kind::all_gather, 0, {}, {});
   ASSERT_TRUE(frontier.ok());
   ASSERT_EQ(frontier->points.size(), 2u);
@@ -351,8 +353,9 @@ TEST(StepPareto, TheFrontierOfADgx1) {
   EXPECT_TRUE(frontier->reaches_bandwidth);
 }
 
-// msccl-tools counts steps for ever here: its all_reduce of one chunk never reaches the bandwidth it waits for.
-TEST(StepPareto, AllReduceOnRingsComesToAnEnd) {
+// msccl-tools never stops adding steps here: its all_reduce of one chunk never reaches the required
+// bandwidth.
+TEST(StepPareto, AllReduceOnRingsTerminates) {
   if (!can_decide_steps()) GTEST_SKIP() << "built without a solver";
   for (std::int32_t devices = 2; devices <= 9; ++devices) {
     const auto frontier = step_frontier(ring_network(devices), Kind::all_reduce, 0, {}, {});
@@ -362,7 +365,7 @@ TEST(StepPareto, AllReduceOnRingsComesToAnEnd) {
   }
 }
 
-TEST(StepPareto, APipelineEndsAtItsMostSteps) {
+TEST(StepPareto, APipelineStopsAtTheStepLimit) {
   if (!can_decide_steps()) GTEST_SKIP() << "built without a solver";
   const auto frontier =
       step_frontier(network_of(3, {{0, 1, 1}, {1, 2, 1}, {2, 0, 1}}), Kind::broadcast, 0, {}, {});
@@ -374,7 +377,7 @@ TEST(StepPareto, APipelineEndsAtItsMostSteps) {
     EXPECT_EQ(point.answer.verdict, StepVerdict::unsatisfiable);
 }
 
-TEST(StepSchedule, FaultsAreSeen) {
+TEST(StepSchedule, DetectsFaults) {
   const StepNetwork network = network_of(3, {{0, 1, 1}, {1, 2, 1}, {2, 0, 1}});
   const StepProblem problem = step_problem({Kind::broadcast, 0, 2, 3, 3}, 3);
   const StepSchedule right{{1, 1, 1}, {{0, 0, 0}, {1, 0, 1}, {1, 1, 0}, {2, 1, 1}}};
@@ -391,7 +394,7 @@ TEST(StepSchedule, FaultsAreSeen) {
   EXPECT_EQ(first_fault(network, problem, lost), "chunk 1 never reaches device 2");
 }
 
-TEST(StepSchedule, ALongStepSplits) {
+TEST(StepSchedule, SplitsALongStep) {
   const StepNetwork network = network_of(2, {{0, 1, 2}, {1, 0, 1}});
   const StepProblem problem = step_problem({Kind::broadcast, 0, 5, 1, 3}, 2);
   const StepSchedule whole{{3}, {{0, 0, 0}, {0, 0, 1}, {0, 0, 2}, {0, 0, 3}, {0, 0, 4}}};

@@ -1,4 +1,4 @@
-// The optimum of published topologies, against the figures that are kept beside them.
+// The optimum for published topologies, compared with the published figures.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -1,4 +1,4 @@
-// Sketches: TACCL's own files, what they leave, and the smallest contradictions.
+// Sketches: TACCL's own files, the links they leave, and minimal contradictions.
 #include "weft/formats/taccl_sketch.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 const std::string kWires = WEFT_SOURCE_DIR "/../shared/corpus/ccl-topologies/";
 
-// Two nodes of four devices on a switch each; every device has a cable to the network.
+// Two nodes of four devices, each with a switch; every device has a link to the network.
 cluster::Topology two_nodes() {
   cluster::Topology topology;
   for (std::int32_t i = 0; i < 8; ++i)
@@ -37,21 +37,21 @@ std::string complaint(const std::string& text) {
   return left.ok() ? "fine" : left.error().message;
 }
 
-TEST(TacclSketch, OnlyTheSendersItNamesUseTheNetwork) {
+TEST(TacclSketch, OnlyNamedSendersUseTheNetwork) {
   const auto sketch =
       read_taccl_sketch(R"({"nnodes": 2, "internode_sketch": {"internode_conn": {"1": [0]}}})", "s");
   ASSERT_TRUE(sketch.ok()) << sketch.error().message;
   const auto left = synthesis::apply(*sketch, two_nodes());
   ASSERT_TRUE(left.ok()) << left.error().message;
-  // Of eight cables up, those of devices 1 and 5 are left; of eight down, those of 0 and 4.
+  // Of eight uplinks, those of devices 1 and 5 remain; of eight downlinks, those of 0 and 4.
   EXPECT_EQ(left->links.size(), two_nodes().links.size() - 12);
-  // A node's four blocks leave it over 10 GB/s, so that a root has 2.5: eight times that in all.
+  // A node's four blocks leave it at 10 GB/s, so each root gets 2.5 GB/s: eight times that in all.
   const auto bound = synthesis::bound_forest(*left, collective::Kind::all_gather, 0);
   ASSERT_TRUE(bound.ok());
   EXPECT_NEAR(bound->optimum, 20e9, 1);
 }
 
-TEST(TacclSketch, ContradictionsAreTheFewestLines) {
+TEST(TacclSketch, ReportsMinimalContradictions) {
   EXPECT_EQ(
       complaint("{\"nnodes\": 2,\n\"internode_sketch\": {\"internode_conn\": {\n\"1\": [0],\n\"9\": [2]}}}"),
       "the sketch cannot be met: a node has devices 0 to 3, found 9\n"
@@ -74,7 +74,7 @@ TEST(TacclSketch, ContradictionsAreTheFewestLines) {
             "  line 2: input_chunkup 0");
 }
 
-TEST(TacclSketch, WhatIsNoSketchIsRefused) {
+TEST(TacclSketch, RejectsInvalidSketches) {
   EXPECT_EQ(complaint("[]"), "s: expected an object");
   EXPECT_EQ(complaint("{}"), "s: expected nnodes, a whole number from 1 on");
   EXPECT_EQ(complaint(R"({"nnodes": 3})"), "a sketch of 3 nodes does not fit 8 devices");
@@ -82,8 +82,8 @@ TEST(TacclSketch, WhatIsNoSketchIsRefused) {
             "s: internode_conn: expected the number of a device, found x");
 }
 
-TEST(TacclSketch, ThePublishedOnesAreMet) {
-  if (!std::filesystem::exists(kWires)) GTEST_SKIP() << "the corpus is not here";
+TEST(TacclSketch, SatisfiesPublishedSketches) {
+  if (!std::filesystem::exists(kWires)) GTEST_SKIP() << "the corpus is missing";
   struct Pair {
     const char *sketch, *topology;
     std::int32_t devices;

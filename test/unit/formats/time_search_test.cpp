@@ -1,4 +1,5 @@
-// Schedules in seconds: right, deterministic, near their bounds, and no later than others have found.
+// Schedules with times: correct, deterministic, near their bounds, and no later than published
+// ones.
 #include "weft/collectives/synthesis/time_search.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +17,7 @@ using collective::Kind;
 
 const std::string kWires = WEFT_SOURCE_DIR "/../shared/corpus/ccl-topologies/";
 
-// A ring of 1 GB/s both ways, a microsecond a hop.
+// A ring at 1 GB/s in both directions, with one microsecond per hop.
 StepNetwork timed_ring(std::int32_t devices) {
   cluster::Topology topology;
   for (std::int32_t i = 0; i < devices; ++i) topology.add_node(cluster::NodeKind::device, "gpu");
@@ -35,7 +36,8 @@ TimeAnswer found(const StepNetwork& network, const TimeQuestion& question, const
 }
 
 TEST(TimeSearch, ABroadcastOnAPairIsExact) {
-  // Two cables between the two: 2 GB/s. Three chunks of 2000 bytes take a microsecond each, then the latency.
+  // Two links between the devices: 2 GB/s. Three chunks of 2000 bytes take one microsecond each,
+  // plus the latency.
   const TimeAnswer answer = found(timed_ring(2), {Kind::broadcast, 0, 6000, 3});
   EXPECT_NEAR(answer.finish, 4e-6, 1e-12);
   EXPECT_NEAR(answer.bound, 4e-6, 1e-12);
@@ -53,14 +55,15 @@ TEST(TimeSearch, EveryCollectiveBecomesAProgram) {
   }
 }
 
-TEST(TimeSearch, TheSameSeedFindsTheSame) {
+TEST(TimeSearch, IsDeterministicForASeed) {
   const StepNetwork network = timed_ring(6);
   const TimeAnswer one = found(network, {Kind::all_gather, 0, 60000, 2}, {4, 3});
   EXPECT_EQ(one.spread->sends, found(network, {Kind::all_gather, 0, 60000, 2}, {4, 3}).spread->sends);
 }
 
-// A ring of 8 with links of 1 GB/s: the trees of a forest in pieces come near the bound of a long message.
-TEST(TimeSearch, TreesAreTimedForLongMessages) {
+// A ring of 8 with links of 1 GB/s: split into chunks, the trees of a forest come near the bound
+// for a long message.
+TEST(TimeSearch, UsesTreesForLongMessages) {
   cluster::Topology topology;
   for (std::int32_t i = 0; i < 8; ++i) topology.add_node(cluster::NodeKind::device, "gpu");
   topology.devices = 8;
@@ -82,7 +85,7 @@ TEST(TimeSearch, TreesAreTimedForLongMessages) {
   }
 }
 
-TEST(TimeSearch, ThereIsAnAnswerWhenTheClockIsOver) {
+TEST(TimeSearch, AnswersAfterTheTimeLimit) {
   StepClock over;
   over.stop = [] { return true; };
   const TimeAnswer answer = found(timed_ring(5), {Kind::all_gather, 0, 4000, 0}, {}, over);
@@ -90,7 +93,7 @@ TEST(TimeSearch, ThereIsAnAnswerWhenTheClockIsOver) {
   EXPECT_TRUE(answer.stopped || answer.gap() < 1e-6);
 }
 
-TEST(TimeSearch, FaultsAreSeen) {
+TEST(TimeSearch, DetectsFaults) {
   const StepNetwork network = timed_ring(3);
   const StepProblem problem = step_problem({Kind::all_gather, 0, 1, 1, 1}, 3);
   const TimeSchedule right = *found(network, {Kind::all_gather, 0, 3000, 1}).spread;
@@ -104,8 +107,9 @@ TEST(TimeSearch, FaultsAreSeen) {
   EXPECT_NE(first_fault(network, problem, 4000, right), std::nullopt);
 }
 
-// Four devices on a switch: without copies the first sends its chunk three times, with them once.
-TEST(TimeSearch, ASwitchThatCopiesServesAllAtOnce) {
+// Four devices on a switch: without multicast the first sends its chunk three times, with multicast
+// once.
+TEST(TimeSearch, UsesMulticastSwitches) {
   cluster::Topology topology;
   for (std::int32_t i = 0; i < 4; ++i) topology.add_node(cluster::NodeKind::device, "gpu");
   topology.devices = 4;
@@ -117,11 +121,11 @@ TEST(TimeSearch, ASwitchThatCopiesServesAllAtOnce) {
     EXPECT_TRUE(network.ok());
     return found(*network, {Kind::broadcast, 0, 1000, 1}).finish;
   };
-  EXPECT_NEAR(finish(false), 2e-6, 1e-12);  // one to the first, then both to the others
+  EXPECT_NEAR(finish(false), 2e-6, 1e-12);  // one chunk to the first, then both to the others
   EXPECT_NEAR(finish(true), 1e-6, 1e-12);
 }
 
-TEST(TimeSearch, ReductionsUseSwitchesThatAdd) {
+TEST(TimeSearch, UsesReducingSwitches) {
   cluster::Topology topology;
   for (std::int32_t i = 0; i < 4; ++i) topology.add_node(cluster::NodeKind::device, "gpu");
   topology.devices = 4;
@@ -148,11 +152,11 @@ struct Known {
   std::int32_t chunks;
 };
 
-// Finish times that TE-CCL ships, microseconds (anchors.json: the best of Fast and Slow). Its switches copy;
-// ours need not. From 16 MB on it leaves out latencies, so that on DGX2 nothing can be as early: there the
-// bound, which has the 0.7 us, is met.
-TEST(TimeSearch, TwoDgx2AreDoneNoLaterThanWithTeccl) {
-  if (!std::filesystem::exists(kWires)) GTEST_SKIP() << "the corpus is not here";
+// Finish times that TE-CCL publishes, in microseconds (anchors.json: the best of Fast and Slow).
+// Its switches multicast; ours need not. From 16 MB on it ignores latencies, so on DGX2 no schedule
+// can finish as early: there the bound, which includes the 0.7 us, is met.
+TEST(TimeSearch, TwoDgx2FinishNoLaterThanTeccl) {
+  if (!std::filesystem::exists(kWires)) GTEST_SKIP() << "the corpus is missing";
   const StepNetwork network = published("teccl_DGX2_2chassis.json");
   for (const Known& known : {Known{16e3, 4.084e-6, 6}, {4e6, 33e-6, 2}})
     EXPECT_LE(found(network, {Kind::all_gather, 0, known.bytes, known.chunks}, {2, 1}).finish, known.seconds)
@@ -162,8 +166,8 @@ TEST(TimeSearch, TwoDgx2AreDoneNoLaterThanWithTeccl) {
   EXPECT_NEAR(large.finish, 7750e-6 + 0.7e-6, 1e-9);
 }
 
-TEST(TimeSearch, FourNdv2AreDoneNoLaterThanWithTeccl) {
-  if (!std::filesystem::exists(kWires)) GTEST_SKIP() << "the corpus is not here";
+TEST(TimeSearch, FourNdv2FinishNoLaterThanTeccl) {
+  if (!std::filesystem::exists(kWires)) GTEST_SKIP() << "the corpus is missing";
   const StepNetwork network = published("teccl_NDv2_4chassis.json");
   for (const Known& known : {Known{1e3, 5.45e-6, 2}, {1e6, 69.375e-6, 2}, {1e9, 65000e-6, 2}})
     EXPECT_LE(found(network, {Kind::all_gather, 0, known.bytes, known.chunks}, {1, 1}).finish, known.seconds)

@@ -1,4 +1,4 @@
-// Topologies: what the shapes of a cluster come to, and the ways through them.
+// Topologies: the links that a cluster's shapes imply, and the routes through them.
 #include "weft/plan/cluster/topology.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ Topology wires(const Cluster& cluster) {
   return std::move(made).value();
 }
 
-// What leaves every device in all: the link's rate, whatever the shape.
+// Total bandwidth out of each device: the link's rate, whatever the shape.
 std::vector<double> rates_out(const Topology& topology) {
   std::vector<double> sums(static_cast<std::size_t>(topology.devices), 0);
   for (const DirectedLink& link : topology.links)
@@ -47,7 +47,7 @@ std::vector<std::int32_t> nodes_on(const Topology& topology, const std::vector<s
   return nodes;
 }
 
-TEST(Topology, ASwitchHasACableToEveryDevice) {
+TEST(Topology, ASwitchHasALinkToEveryDevice) {
   const Topology topology = wires(cluster_of(1, 8));
   EXPECT_EQ(topology.devices, 8);
   EXPECT_EQ(topology.nodes.size(), 9u);
@@ -59,7 +59,7 @@ TEST(Topology, ASwitchHasACableToEveryDevice) {
   EXPECT_DOUBLE_EQ(latency(topology, *route), 2e-6);
 }
 
-TEST(Topology, EveryDirectShapeUsesAllOfTheRate) {
+TEST(Topology, EveryDirectShapeUsesTheFullRate) {
   const std::vector<std::pair<Cluster, std::size_t>> cases = {
       {cluster_of(1, 8, Shape::ring), 16},
       {cluster_of(1, 2, Shape::ring), 2},
@@ -78,7 +78,7 @@ TEST(Topology, EveryDirectShapeUsesAllOfTheRate) {
   }
 }
 
-TEST(Topology, AMeshHasNoCableAround) {
+TEST(Topology, AMeshHasNoWrapAroundLinks) {
   const Topology topology = wires(cluster_of(1, 16, Shape::mesh, {4, 4}));
   EXPECT_EQ(topology.links.size(), 48u);
   const std::vector<double> rates = rates_out(topology);
@@ -86,9 +86,9 @@ TEST(Topology, AMeshHasNoCableAround) {
   EXPECT_NEAR(rates[5], 120e9, 1);
 }
 
-TEST(Topology, AcrossNodesEveryDeviceHasACard) {
+TEST(Topology, EveryDeviceHasANetworkCardAcrossNodes) {
   const Topology topology = wires(cluster_of(4, 8));
-  // 32 devices, a switch a node, the spine, a card a device.
+  // 32 devices, one switch per node, the spine, and one network card per device.
   EXPECT_EQ(topology.nodes.size(), 32u + 4 + 1 + 32);
   Routes routes(topology);
   const auto far = routes.route(1, 9), near = routes.route(1, 7);
@@ -100,7 +100,7 @@ TEST(Topology, AcrossNodesEveryDeviceHasACard) {
   EXPECT_EQ(cards.size(), 8u);
 }
 
-TEST(Topology, AnOversubscribedTreeIsThinnerAtItsTop) {
+TEST(Topology, AnOversubscribedTreeHasLessBandwidthAtTheTop) {
   Cluster cluster = cluster_of(4, 8);
   cluster.axes[0].link.oversubscribed = 2;
   const Topology topology = wires(cluster);
@@ -112,13 +112,13 @@ TEST(Topology, AnOversubscribedTreeIsThinnerAtItsTop) {
   EXPECT_DOUBLE_EQ(topology.links[static_cast<std::size_t>((*route)[2])].bytes_per_second, 8 * 50e9 / 2);
 }
 
-TEST(Topology, OneDeviceHasNoWires) {
+TEST(Topology, OneDeviceHasNoLinks) {
   const Topology topology = wires(cluster_of(1, 1));
   EXPECT_EQ(topology.nodes.size(), 1u);
   EXPECT_TRUE(topology.links.empty());
 }
 
-TEST(Topology, RefusesWhatCannotBeDrawn) {
+TEST(Topology, RejectsUnsupportedShapes) {
   EXPECT_FALSE(topology_of(cluster_of(1 << 20, 16)).ok());
   EXPECT_FALSE(topology_of(cluster_of(1, 60000, Shape::full)).ok());
   EXPECT_FALSE(topology_of(cluster_of(1, 12, Shape::torus, {4, 4})).ok());
@@ -126,7 +126,7 @@ TEST(Topology, RefusesWhatCannotBeDrawn) {
   EXPECT_FALSE(topology_of(cluster_of(1, 4, Shape::mesh)).ok());
 }
 
-TEST(Topology, CheckFindsWhatIsWrong) {
+TEST(Topology, CheckFindsErrors) {
   Topology good = wires(cluster_of(1, 4, Shape::ring));
   EXPECT_TRUE(check(good).ok());
   const auto spoilt = [&](auto spoil) {
@@ -142,7 +142,7 @@ TEST(Topology, CheckFindsWhatIsWrong) {
   EXPECT_TRUE(spoilt([](Topology& t) { t.devices = 3; }));
 }
 
-TEST(Routes, ATorusGoesTheShorterWayAround) {
+TEST(Routes, ATorusRoutesTheShorterWay) {
   const Topology topology = wires(cluster_of(1, 16, Shape::torus, {4, 4}));
   Routes routes(topology);
   EXPECT_EQ(nodes_on(topology, *routes.route(0, 3)), (std::vector<std::int32_t>{3}));
@@ -154,8 +154,9 @@ TEST(Routes, ATorusGoesTheShorterWayAround) {
   }
 }
 
-TEST(Routes, CountingUpSpreadsOverEqualWays) {
-  // From 0 to 10 of a 4x4 torus: two steps along either side, in any order and around either way.
+TEST(Routes, SpreadsOverEqualRoutes) {
+  // From 0 to 10 of a 4x4 torus: two steps along either dimension, in any order and in either
+  // direction.
   const Topology topology = wires(cluster_of(1, 16, Shape::torus, {4, 4}));
   Routes routes(topology);
   std::set<std::vector<std::int32_t>> seen;
@@ -170,7 +171,7 @@ TEST(Routes, CountingUpSpreadsOverEqualWays) {
   for (const auto& [link, times] : first) EXPECT_EQ(times, 16) << link;
 }
 
-TEST(Routes, ParallelCablesTakeTurns) {
+TEST(Routes, AlternatesParallelLinks) {
   Topology topology;
   for (const char* device : {"a", "b"}) topology.add_node(NodeKind::device, device);
   topology.add_cable(0, 1, 1e9, 1e-6);
@@ -180,7 +181,7 @@ TEST(Routes, ParallelCablesTakeTurns) {
   EXPECT_EQ(*routes.route(0, 1, 0), *routes.route(0, 1, 2));
 }
 
-TEST(Routes, LatencyThenHopsThenWidth) {
+TEST(Routes, PrefersLatencyThenHopsThenBandwidth) {
   Topology topology;
   for (const char* device : {"a", "b", "c", "d"}) topology.add_node(NodeKind::device, device);
   topology.add_link(0, 1, 10e9, 1e-6);
@@ -190,17 +191,17 @@ TEST(Routes, LatencyThenHopsThenWidth) {
   {
     Routes routes(topology);
     for (std::uint64_t which = 0; which < 4; ++which)
-      EXPECT_EQ(*routes.route(0, 3, which), (std::vector<std::int32_t>{1, 3}));  // the wider of two
+      EXPECT_EQ(*routes.route(0, 3, which), (std::vector<std::int32_t>{1, 3}));  // the one with more width
   }
   topology.add_link(0, 3, 1e9, 2e-6);
   {
     Routes routes(topology);
-    EXPECT_EQ(*routes.route(0, 3), (std::vector<std::int32_t>{4}));  // as far, with fewer hops
+    EXPECT_EQ(*routes.route(0, 3), (std::vector<std::int32_t>{4}));  // equal latency, fewer hops
   }
   topology.links[4].latency_seconds = 3e-6;
   Routes routes(topology);
-  EXPECT_EQ(routes.route(0, 3)->size(), 2u);  // farther, though fewer hops
-  EXPECT_FALSE(routes.route(3, 0));           // one way only
+  EXPECT_EQ(routes.route(0, 3)->size(), 2u);  // higher latency, although fewer hops
+  EXPECT_FALSE(routes.route(3, 0));           // one direction only
   EXPECT_TRUE(routes.route(2, 2)->empty());
 }
 
@@ -216,12 +217,12 @@ TEST(TopologyJson, ReadsLinksOverSwitches) {
   EXPECT_EQ(made->devices, 2);
   EXPECT_EQ(made->nodes[2].name, "hub");
   EXPECT_DOUBLE_EQ(made->links[0].bytes_per_second, 50e9);
-  EXPECT_DOUBLE_EQ(made->links[0].latency_seconds, 0.35e-6);  // half of what two devices have between them
+  EXPECT_DOUBLE_EQ(made->links[0].latency_seconds, 0.35e-6);  // half of the latency between two devices
   EXPECT_DOUBLE_EQ(made->links[1].bytes_per_second, 25.5e9);
   EXPECT_DOUBLE_EQ(made->links[1].latency_seconds, 0.35e-6);
 }
 
-TEST(TopologyJson, ChunksPerRoundAreNvlinks) {
+TEST(TopologyJson, ChunksPerRoundCountNvlinks) {
   const auto made =
       from_json(R"({"bandwidth_unit": "chunks per round", "gpus": 2, "links": [[0, 1, 2], [1, 0, 1]]})");
   ASSERT_TRUE(made.ok());
@@ -229,7 +230,7 @@ TEST(TopologyJson, ChunksPerRoundAreNvlinks) {
   EXPECT_DOUBLE_EQ(made->links[1].bytes_per_second, 25e9);
 }
 
-TEST(TopologyJson, AProfileIsOfOneNode) {
+TEST(TopologyJson, AProfileDescribesOneNode) {
   const std::string text = R"({"name": "NDv2_1MB", "gpus_per_node": 8, "nics_per_node": 1, "alpha": 0.3,
       "node_betas_list": [23, 46], "remote_alpha": 2.6, "remote_beta": 105})";
   const auto one = from_json(text);
@@ -248,7 +249,7 @@ TEST(TopologyJson, AProfileIsOfOneNode) {
   EXPECT_EQ(rates[(1 << 20) / 46e-6], 16);
 }
 
-TEST(TopologyJson, AProfileMayDrawItsOwnWires) {
+TEST(TopologyJson, AProfileMayListItsOwnLinks) {
   const auto made = from_json(R"({"gpus_per_node": 2, "alpha": 1, "links": [[0, 1], [0, 0]],
                                   "betas": [[0, 10], [0, 0]]})");
   ASSERT_TRUE(made.ok()) << made.error().message;
@@ -257,7 +258,7 @@ TEST(TopologyJson, AProfileMayDrawItsOwnWires) {
   EXPECT_EQ(made->links[0].to, 0);
 }
 
-TEST(TopologyJson, RefusesWhatIsNoTopology) {
+TEST(TopologyJson, RejectsInvalidTopologies) {
   for (const char* text :
        {"",
         "[]",
@@ -294,7 +295,7 @@ std::string corpus_topology(std::string_view name) {
 }
 
 TEST(TopologyJson, ReadsTheCorpus) {
-  if (!std::filesystem::exists(kCorpus + "/ccl-topologies")) GTEST_SKIP() << "the corpus is not here";
+  if (!std::filesystem::exists(kCorpus + "/ccl-topologies")) GTEST_SKIP() << "the corpus is missing";
   struct Expected {
     const char* file;
     std::int32_t devices, others;
@@ -336,9 +337,9 @@ TEST(TopologyJson, ReadsTheCorpus) {
   }
 }
 
-// The shapes that have the names of machines are those machines.
+// Shapes named after machines equal the published topologies of those machines.
 TEST(TopologyJson, TheCorpusHasOurShapes) {
-  if (!std::filesystem::exists(kCorpus + "/ccl-topologies")) GTEST_SKIP() << "the corpus is not here";
+  if (!std::filesystem::exists(kCorpus + "/ccl-topologies")) GTEST_SKIP() << "the corpus is missing";
   const auto same = [](const char* file, Cluster cluster, double rate) {
     cluster.axes[1].link.bytes_per_second = rate;
     const auto rates = [](const Topology& topology) {
@@ -360,7 +361,7 @@ TEST(TopologyJson, TheCorpusHasOurShapes) {
 }
 
 TEST(SystemTopology, ReadsTheCorpus) {
-  if (!std::filesystem::exists(kCorpus + "/nccl-topo")) GTEST_SKIP() << "the corpus is not here";
+  if (!std::filesystem::exists(kCorpus + "/nccl-topo")) GTEST_SKIP() << "the corpus is missing";
   const std::map<std::string, std::int32_t> devices = {
       {"rccl_topo_16p1h", 16},    {"rccl_topo_4p1h", 4},         {"rccl_topo_4p3l_n4", 8},
       {"rccl_topo_8p1h", 8},      {"rccl_topo_8p6l", 8},         {"rccl_topo_8p_90a", 8},

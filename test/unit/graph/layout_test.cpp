@@ -1,4 +1,4 @@
-// Layouts as text, meshes, and who holds which block.
+// Layouts as text, meshes, and which rank holds which block.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -10,7 +10,7 @@ namespace {
 
 Mesh mesh_of(std::string_view text) { return read_mesh(text).value(); }
 
-// A value to lay out: [b=8, d=5, "two words"=2].
+// A value with a layout: [b=8, d=5, "two words"=2].
 class LayoutTest : public testing::Test {
  protected:
   Graph graph;
@@ -36,7 +36,7 @@ TEST(Mesh, CountsRanksWithTheLastAxisFastest) {
   EXPECT_EQ(Mesh{}.ranks(), 1);
 }
 
-TEST(Mesh, SaysWhatIsWrong) {
+TEST(Mesh, ReportsErrors) {
   const auto error_of = [](std::string_view text) {
     const Result<Mesh> mesh = read_mesh(text);
     return mesh.ok() ? std::string("fine") : mesh.error().message;
@@ -53,7 +53,7 @@ TEST(Mesh, SaysWhatIsWrong) {
   EXPECT_EQ(error_of("\"\"=2"), "a mesh axis needs a name");
 }
 
-TEST(Share, IsCeilBlocksAndTheLastAreShorterOrEmpty) {
+TEST(Share, UsesCeilBlocksWithShorterOrEmptyLastOnes) {
   const auto sizes = [](std::int64_t size, std::int32_t parts) {
     std::vector<std::int64_t> all;
     for (std::int32_t part = 0; part < parts; ++part) all.push_back(share_of(size, parts, part).size);
@@ -66,7 +66,7 @@ TEST(Share, IsCeilBlocksAndTheLastAreShorterOrEmpty) {
   EXPECT_EQ(sizes(0, 2), (std::vector<std::int64_t>{0, 0}));
 }
 
-RC_GTEST_PROP(Share, SharesLieEndToEndAndCoverAll, ()) {
+RC_GTEST_PROP(Share, SharesAreContiguousAndCoverAll, ()) {
   const auto parts = *rc::gen::inRange<std::int32_t>(1, kMostRanks);
   const auto size = *rc::gen::inRange<std::int64_t>(0, std::int64_t{1} << 56);
   const auto part = *rc::gen::inRange<std::int32_t>(0, parts);
@@ -78,7 +78,7 @@ RC_GTEST_PROP(Share, SharesLieEndToEndAndCoverAll, ()) {
     RC_ASSERT(share.begin + share.size == size);
 }
 
-TEST_F(LayoutTest, TheOuterAxisCutsFirst) {
+TEST_F(LayoutTest, TheOuterAxisSlicesFirst) {
   const Mesh mesh = mesh_of("node=2, gpu=3");
   const Layout layout =
       read_layout("sliced(b) on gpu, sliced(b) on node", mesh, type, graph.symbols()).value();
@@ -101,7 +101,7 @@ TEST_F(LayoutTest, ReadsWhatItPrints) {
             "partial(max) on node, partial(max) on gpu");
 }
 
-TEST_F(LayoutTest, SaysWhatIsWrong) {
+TEST_F(LayoutTest, ReportsErrors) {
   const Mesh mesh = mesh_of("node=2, gpu=3");
   EXPECT_EQ(reprinted("slice(b) on gpu", mesh),
             "! expected replicated, sliced, partial or varying in a layout, found 'slice(b) on gpu'");
@@ -123,8 +123,8 @@ TEST_F(LayoutTest, SaysWhatIsWrong) {
             "! a layout holds addends of one kind, found partial(sum) and partial(max)");
 }
 
-// Hostile text: an answer or an error, never a crash.
-RC_GTEST_PROP(Layout, AnyTextIsReadOrRefused, ()) {
+// Hostile text: a result or an error, never a crash.
+RC_GTEST_PROP(Layout, AcceptsOrRejectsAnyText, ()) {
   static const std::vector<std::string> kPieces = {"sliced", "(",       "b",   ")",       " on ",      "gpu",
                                                    ",",      "partial", "sum", "varying", "\"",        "\\",
                                                    "=",      "2",       " ",   "max",     "replicated"};

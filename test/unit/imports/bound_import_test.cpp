@@ -1,4 +1,4 @@
-// Imported texts bind, and have as many parameters as their parts add up to.
+// Imported texts bind, and their parameters add up to the expected counts.
 #include <map>
 #include <string>
 
@@ -44,7 +44,7 @@ void expect_bound(std::string_view config) {
   std::int64_t elements = 0;
   for (const auto& [name, count] : bound) elements += count;
   EXPECT_EQ(elements, model->parameters);
-  // Every parameter has its place in a checkpoint, with its size.
+  // Every parameter has its tensor in a checkpoint, with the right size.
   std::size_t states = 0;
   for (const WeightSource& weight : model->weights) {
     if (weight.state) {
@@ -76,7 +76,7 @@ std::string of(std::string_view fields) {
   return "{" + std::string(kSizes) + ", " + std::string(fields) + "}";
 }
 
-TEST(BoundImport, LlamaAndItsKin) {
+TEST(BoundImport, LlamaFamily) {
   expect_bound(of(R"("model_type": "llama")"));
   expect_bound(
       of(R"("model_type": "llama", "num_key_value_heads": 2, "attention_bias": true, "mlp_bias": true,

@@ -1,5 +1,5 @@
-// A configuration of every family and class with every field that its table calls honoured, by variants where two fields
-// exclude each other. Values are such that any other would be another model.
+// A configuration of every family and class, with every field that its table marks as honoured; in
+// variants where two fields exclude each other. Any other value would describe another model.
 #pragma once
 #include <string>
 #include <vector>
@@ -15,7 +15,7 @@ struct SampleFamily {
   std::string model_type;
   std::vector<SampleClass> classes;
   std::string fields;                 // of all variants
-  std::vector<std::string> variants;  // what each adds
+  std::vector<std::string> variants;  // added by each variant
 };
 
 inline std::vector<SampleClass> sample_classes(const std::string& prefix, std::size_t count) {

@@ -1,4 +1,4 @@
-// Models from config.json: the field's shapes, how many parameters each has, and what is refused.
+// Models from config.json: published shapes, their numbers of parameters, and what is rejected.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,8 @@ std::string with(std::string_view base, std::string_view fields) {
   return fmt::format("{{{}{}}}", base, fields);
 }
 
-// The shapes are facts about published models; the numbers behind them are what their authors count.
+// The shapes are facts about published models; the parameter counts are those that the authors
+// report.
 constexpr std::string_view kLlama =
     R"("model_type": "llama", "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32,
        "num_attention_heads": 32, "vocab_size": 32000, "max_position_embeddings": 4096, "rms_norm_eps": 1e-5)";
@@ -152,7 +153,7 @@ TEST(HuggingFace, CountsTheParametersOfOtherDecoders) {
             7'298'617'344);
 }
 
-// Whisper tiny has 37,760,640, of which 576,000 are the positions of its encoder, which are not trained.
+// Whisper tiny has 37,760,640, of which 576,000 are fixed encoder positions.
 TEST(HuggingFace, CountsTheParametersOfWhisper) {
   constexpr std::string_view kWhisper =
       R"("model_type": "whisper", "d_model": 384, "encoder_layers": 4, "encoder_attention_heads": 6,
@@ -198,7 +199,7 @@ TEST(HuggingFace, CountsTheLabelsOfAClassifier) {
   EXPECT_EQ(parameters(kVit, R"(, "architectures": ["ViTModel"])"), 86'389'248);
 }
 
-TEST(HuggingFace, NamesWhatItDoesNotKnow) {
+TEST(HuggingFace, NamesUnknownFields) {
   EXPECT_EQ(refusal("{}"), "expected model_type, found none");
   EXPECT_EQ(refusal("[1]"), "expected an object, found a list");
   EXPECT_EQ(refusal(R"({"model_type": "lama"})"), "unknown model_type: 'lama'");
@@ -221,7 +222,7 @@ TEST(HuggingFace, NamesWhatItDoesNotKnow) {
             "import its text_config, the language model, as a file of its own");
 }
 
-TEST(HuggingFace, RefusesFieldsThatChangeTheArithmetic) {
+TEST(HuggingFace, RejectsFieldsThatChangeTheArithmetic) {
   EXPECT_EQ(refusal(with(kGpt2, R"(, "scale_attn_by_inverse_layer_idx": true)")),
             "scale_attn_by_inverse_layer_idx: expected false, which is all that Weft knows, found true");
   EXPECT_EQ(
@@ -244,7 +245,7 @@ TEST(HuggingFace, RefusesFieldsThatChangeTheArithmetic) {
             "scoring_func: expected 'sigmoid', which is all that Weft knows, found 'softmax'");
 }
 
-TEST(HuggingFace, TakesScaledRotaryAnglesForPlainOnesWhereItIsTold) {
+TEST(HuggingFace, IgnoresRotaryScalingOnRequest) {
   const std::string text =
       with(kLlama, R"(, "rope_theta": 500000.0, "rope_scaling": {"rope_type": "llama3", "factor": 8.0})");
   EXPECT_EQ(refusal(text), "expected rope_scaling.low_freq_factor, found none");
@@ -254,7 +255,7 @@ TEST(HuggingFace, TakesScaledRotaryAnglesForPlainOnesWhereItIsTold) {
   EXPECT_NE(model->text.find("base => 500000"), std::string::npos);
 }
 
-TEST(HuggingFace, RefusesNumbersThatMakeNoModel) {
+TEST(HuggingFace, RejectsInvalidNumbers) {
   EXPECT_EQ(refusal(with(kGpt2, R"(, "layer_norm_epsilon": "small")")),
             "layer_norm_epsilon: expected a number, found 'small'");
   EXPECT_EQ(refusal(with(kGpt2, R"(, "attn_pdrop": 1)")),

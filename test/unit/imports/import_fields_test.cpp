@@ -1,5 +1,6 @@
-// Every field of every table, changed: what is honoured changes the import or ends it, what is harmless changes nothing,
-// what has one value or a second name is refused otherwise, and what is unknown is listed.
+// Every field of every table, changed: an honoured field changes the import or ends it, an ignored
+// one changes nothing, one with a single valid value or an alias is rejected otherwise, and unknown
+// ones are listed.
 #include <set>
 
 #include <fmt/format.h>
@@ -16,7 +17,7 @@ namespace {
 
 using formats::Json;
 
-// All that an import says: its text with its notes, and where each weight comes from.
+// The complete result of an import: its text with notes, and the source of each weight.
 struct Outcome {
   bool refused = false;
   std::string text;
@@ -34,7 +35,7 @@ Outcome outcome_of(const Json& config) {
   return outcome;
 }
 
-// Other values that a saver might write there.
+// Other values that a saver might write.
 std::vector<Json> others(const std::string& name, const Json& value) {
   if (name == "quantization_config") return {Json::parse(R"({"quant_method": "gptq"})")};
   if (name == "auto_map") return {Json()};
@@ -49,7 +50,7 @@ std::vector<Json> others(const std::string& name, const Json& value) {
     other[0] = value.front() == "full_attention" ? "sliding_attention" : "full_attention";
     return {longer, other};
   }
-  if (name == "output_router_logits" && value == true) return {};  // beside a weight of 0 either is the same
+  if (name == "output_router_logits" && value == true) return {};  // with a weight of 0, both are the same
   if (value.is_boolean()) return {!value.get<bool>()};
   if (value.is_number_integer()) return {value.get<int>() + 1, value.get<int>() * 2};
   if (value.is_number()) return {value.get<double>() * 0.5 + 0.01, value.get<double>() * 0.75};
@@ -89,7 +90,7 @@ const std::vector<Json>& anything() {
   return values;
 }
 
-// Some of them, others for each `turn`.
+// Some of them, different ones for each `turn`.
 std::vector<Json> something(std::size_t turn) {
   constexpr std::size_t kSome = 2;
   if (is_thorough()) return anything();
@@ -118,7 +119,7 @@ std::vector<Sample> samples_of(const SampleFamily& family) {
   return samples;
 }
 
-// What the class does not read may be anything, all at once.
+// Fields that the class does not read may have any value, all at once.
 void check_idle(const FieldTable& table, const Sample& sample, const Outcome& base, std::size_t turn) {
   for (const Json& value : something(turn)) {
     Json changed = sample.config;
@@ -158,7 +159,7 @@ void check_field(const Field& field, const Sample& sample, const Outcome& base, 
 
 class ImportFields : public testing::TestWithParam<std::size_t> {};
 
-TEST_P(ImportFields, AreHonouredOrRefusedOrChangeNothing) {
+TEST_P(ImportFields, AreHonouredRejectedOrIgnored) {
   const SampleFamily& family = sample_families()[GetParam()];
   const std::vector<Sample> samples = samples_of(family);
   std::vector<Outcome> bases;
@@ -177,12 +178,12 @@ TEST_P(ImportFields, AreHonouredOrRefusedOrChangeNothing) {
       check_field(field, samples.front(), bases.front(), turn);
       continue;
     }
-    std::set<std::string> missing, tried;  // heads that read it
+    std::set<std::string> missing, tried;  // the heads that read it
     for (std::size_t i = 0; i < samples.size(); ++i) {
       const Sample& sample = samples[i];
       if (!reads(field, sample.head)) continue;
       if (field.name != "quantization_config") missing.insert(sample.head);
-      // Once with each head, and where no head is named with the first, unless there is time.
+      // Once per head if the field depends on the head, else only with the first, unless thorough.
       const bool has = sample.config.contains(std::string(field.name));
       if (is_thorough() || (has && tried.insert(field.detail.empty() ? "" : sample.head).second))
         check_field(field, sample, bases[i], turn);
@@ -194,7 +195,7 @@ TEST_P(ImportFields, AreHonouredOrRefusedOrChangeNothing) {
   }
 }
 
-TEST_P(ImportFields, ThatAreUnknownAreListed) {
+TEST_P(ImportFields, UnknownOnesAreListed) {
   for (const Sample& sample : every(4, samples_of(sample_families()[GetParam()]))) {
     Json config = sample.config;
     config["wings"] = 2;
@@ -212,7 +213,7 @@ TEST_P(ImportFields, ThatAreUnknownAreListed) {
 INSTANTIATE_TEST_SUITE_P(All, ImportFields, testing::Range<std::size_t>(0, sample_families().size()),
                          [](const auto& one) { return sample_families()[one.param].model_type; });
 
-// The fields of published files, most with other values: none of them is unknown.
+// The fields of published files, most with other values: none is unknown.
 TEST(ImportFieldTables, KnowTheFieldsOfPublishedFiles) {
   const std::string saved =
       R"("bos_token_id": 1, "eos_token_id": [2, 3], "torch_dtype": "bfloat16", "transformers_version": "4.43",
@@ -265,8 +266,8 @@ TEST(ImportFieldTables, KnowTheFieldsOfPublishedFiles) {
   }
 }
 
-// What is there and is nothing: null as a truth is false, as in Python, and a list or a table that is empty is refused.
-TEST(ImportFieldTables, TakeNothingForWhatTheClassTakesIt) {
+// Empty values: null as a boolean is false, as in Python, and an empty list or table is rejected.
+TEST(ImportFieldTables, TreatEmptyValuesAsTheClassDoes) {
   const Json config = Json::parse(
       R"({"model_type": "gpt_neox", "architectures": ["GPTNeoXForTokenClassification"], "hidden_size": 16,
       "intermediate_size": 24, "num_attention_heads": 4, "num_hidden_layers": 2, "vocab_size": 20, "rotary_pct": 1.0})");

@@ -1,4 +1,4 @@
-// Weights of Hugging Face's names and shapes as parameters of the imported text.
+// Weights with Hugging Face names and shapes as parameters of the imported text.
 #include <cstring>
 #include <deque>
 #include <numeric>
@@ -23,7 +23,7 @@ WeightSource source(std::vector<std::int64_t> shape, std::vector<std::int64_t> v
   return made;
 }
 
-// Tensors of 0, 1, 2, ... by name and shape, as a file would hold them.
+// Tensors of 0, 1, 2, ... by name and shape, as a file would contain them.
 class Numbers {
  public:
   void add(const std::string& name, std::vector<std::int64_t> shape, float first = 0) {
@@ -55,13 +55,13 @@ std::vector<float> converted(const WeightSource& from, const Numbers& numbers) {
   return weights.ok() ? floats(weights->checkpoint.tensors.front()) : std::vector<float>();
 }
 
-TEST(ImportWeights, TurnsALinearMapRound) {
+TEST(ImportWeights, TransposesALinearMap) {
   Numbers numbers;
   numbers.add("t", {2, 3});  // two outputs, three inputs
   EXPECT_EQ(converted(source({3, 2}, {2, 3}, {1, 0}), numbers), (std::vector<float>{0, 3, 1, 4, 2, 5}));
 }
 
-TEST(ImportWeights, TakesAPartOfFusedQueriesKeysAndValues) {
+TEST(ImportWeights, SplitsFusedQueriesKeysAndValues) {
   Numbers numbers;
   numbers.add("t", {2, 6});  // [d, 3 x 2]
   WeightSource keys = source({2, 1, 2}, {2, 3, 2}, {0, 1, 2});
@@ -71,12 +71,12 @@ TEST(ImportWeights, TakesAPartOfFusedQueriesKeysAndValues) {
   EXPECT_EQ(converted(keys, numbers), (std::vector<float>{2, 3, 8, 9}));
 }
 
-TEST(ImportWeights, PutsPairsAHalfApart) {
+TEST(ImportWeights, ReordersRotaryPairs) {
   Numbers numbers;
   numbers.add("t", {4, 1});
-  WeightSource turned = source({1, 4}, {4, 1}, {1, 0});
-  turned.pairs = true;
-  EXPECT_EQ(converted(turned, numbers), (std::vector<float>{0, 2, 1, 3}));
+  WeightSource reordered = source({1, 4}, {4, 1}, {1, 0});
+  reordered.pairs = true;
+  EXPECT_EQ(converted(reordered, numbers), (std::vector<float>{0, 2, 1, 3}));
 }
 
 TEST(ImportWeights, StacksExperts) {
@@ -113,7 +113,7 @@ TEST(ImportWeights, FillsEveryParameterOfAModel) {
   for (const std::string prefix : {"", "transformer."}) {
     Numbers numbers;
     add_gpt(numbers, prefix);
-    numbers.add(prefix + "h.0.attn.bias", {1, 1, 3, 3});  // the mask, which old files keep
+    numbers.add(prefix + "h.0.attn.bias", {1, 1, 3, 3});  // the mask, which old files include
     const auto weights = convert_weights(*model, numbers.files());
     ASSERT_TRUE(weights.ok()) << weights.error().message;
     std::int64_t elements = 0;
@@ -125,7 +125,7 @@ TEST(ImportWeights, FillsEveryParameterOfAModel) {
   }
 }
 
-TEST(ImportWeights, NamesWhatIsMissing) {
+TEST(ImportWeights, NamesMissingTensors) {
   const auto model = import_hugging_face(kSmallGpt);
   Numbers numbers;
   numbers.add("wte.weight", {5, 4});

@@ -1,4 +1,4 @@
-// An imported model run on the weights of a drawn checkpoint, and what is expected of it.
+// Runs an imported model on the weights of a random checkpoint, and checks the result.
 #pragma once
 #include <cstring>
 
@@ -22,7 +22,8 @@ inline Inputs drawn_inputs() {
   return inputs;
 }
 
-// The outputs of the imported model with the checkpoint's weights. Every tensor of it must be read.
+// The outputs of the imported model with the checkpoint's weights. The model must read every tensor
+// of it.
 inline std::vector<ops::Tensor<double>> imported_outputs(const std::string& config,
                                                          const DrawnCheckpoint& drawn, Inputs sources) {
   const auto model = import_hugging_face(config);

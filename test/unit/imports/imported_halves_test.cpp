@@ -1,10 +1,11 @@
-// DeepSeek's latent attention and experts, and Whisper's two halves, against the classes written once more.
+// DeepSeek's latent attention and experts, and Whisper's encoder and decoder, compared with
+// reimplementations of their classes.
 #include "imported_case.h"
 
 namespace weft::imports {
 namespace {
 
-// -- DeepSeek, with as many experts chosen as there are: each gets every word, and none is full
+// -- DeepSeek, choosing all experts: each gets every token, and none is full
 
 struct Latent {
   bool version3 = false, pairs = true;
@@ -15,7 +16,7 @@ struct Latent {
 };
 constexpr std::size_t kHeads = 4, kPlain = 4, kRotary = 4, kValue = 3, kLatent = 6, kExperts = 3;
 
-// Neighbours to halves, as the class sees interleaved pairs.
+// From interleaved pairs to halves: the class reads interleaved pairs.
 Row halved(const Row& x) {
   Row y;
   for (std::size_t i = 0; i < x.size(); i += 2) y.push_back(x[i]);
@@ -44,7 +45,7 @@ Rows latent_attention(DrawnCheckpoint& drawn, const Rows& x, const std::string& 
       drawn.linear(drawn.rms_norm(columns(both, 0, kLatent), own + "self_attn.kv_a_layernorm.weight", 1e-6),
                    own + "self_attn.kv_b_proj", kHeads * (kPlain + kValue), false);
   const Rows rotary = columns(both, kLatent, kRotary);
-  // Values are padded to the width of keys, and cut again.
+  // Values are padded to the width of keys and truncated again.
   constexpr std::size_t kWide = kPlain + kRotary;
   Rows queries(kText), keys(kText), values(kText);
   for (std::size_t s = 0; s < kText; ++s)
@@ -114,7 +115,7 @@ void expect_latent(const std::string& fields, const Latent& model) {
   expect_rows(imported_outputs(config, drawn, drawn_inputs()), x);
 }
 
-TEST(ImportedNumbers, Deepseek2TurnsNeighboursByYarn) {
+TEST(ImportedNumbers, Deepseek2RotatesInterleavedPairsByYarn) {
   const std::string fields =
       R"("model_type": "deepseek_v2", "architectures": ["DeepseekV2Model"], "q_lora_rank": null,
       "routed_scaling_factor": 1.5)";
@@ -128,7 +129,7 @@ TEST(ImportedNumbers, Deepseek2TurnsNeighboursByYarn) {
        .turning = {yarn_frequencies(4, 10000, 40, 32, 1, 4096), magnitude / all}});
 }
 
-TEST(ImportedNumbers, Deepseek3TurnsNeighboursOrHalves) {
+TEST(ImportedNumbers, Deepseek3RotatesInterleavedPairsOrHalves) {
   const std::string fields =
       R"("model_type": "deepseek_v3", "architectures": ["DeepseekV3Model"], "q_lora_rank": 5)";
   expect_latent(fields, {.version3 = true, .query_latent = 5, .scale = 2.5});
@@ -140,7 +141,7 @@ TEST(ImportedNumbers, Deepseek3TurnsNeighboursOrHalves) {
 
 constexpr std::size_t kMoments = 6, kBins = 5;
 
-// y[t, out] = b + sum of w[out, in, k] x[t * stride + k - 1, in], zeros outside.
+// y[t, out] = b + sum of w[out, in, k] x[t * stride + k - 1, in], zeros out of range.
 Rows convolved(DrawnCheckpoint& drawn, const Rows& x, const std::string& name, std::size_t outputs,
                std::size_t stride) {
   const std::size_t inputs = x.front().size();
@@ -152,7 +153,7 @@ Rows convolved(DrawnCheckpoint& drawn, const Rows& x, const std::string& name, s
     for (std::size_t o = 0; o < outputs; ++o) {
       y[t][o] = bias[o];
       for (std::size_t k = 0; k < 3; ++k) {
-        const std::size_t at = t * stride + k;  // one place late, for the padding
+        const std::size_t at = t * stride + k;  // shifted by one, for the padding
         if (at == 0 || at > x.size()) continue;
         for (std::size_t i = 0; i < inputs; ++i) y[t][o] += weight[(o * inputs + i) * 3 + k] * x[at - 1][i];
       }
@@ -215,7 +216,7 @@ std::string whisper_config(const std::string& fields) {
       fields);
 }
 
-TEST(ImportedNumbers, WhisperHears) {
+TEST(ImportedNumbers, WhisperEncoder) {
   DrawnCheckpoint drawn;
   const Rows expected = heard(drawn, "encoder.");
   expect_rows(
@@ -234,7 +235,7 @@ TEST(ImportedNumbers, WhisperHears) {
               expected_cross_entropy(logits, 2));
 }
 
-TEST(ImportedNumbers, WhisperWrites) {
+TEST(ImportedNumbers, WhisperDecoder) {
   DrawnCheckpoint drawn;
   const Rows sound = heard(drawn, "model.encoder.");
   const std::string own = "model.decoder.";

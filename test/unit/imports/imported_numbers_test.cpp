@@ -1,11 +1,11 @@
-// Imported models against the classes that they stand for, written once more on tensors of a checkpoint: the same
-// weights, converted, give the same hidden states and losses.
+// Imported models compared with reimplementations of the classes they stand for: the same weights,
+// converted, give the same hidden states and losses.
 #include "imported_case.h"
 
 namespace weft::imports {
 namespace {
 
-// -- Llama and its kin: what the classes have in common, and where they differ
+// -- Llama and related models: what the classes have in common, and where they differ
 
 struct Kin {
   std::size_t layers = 2, heads = 4, key_heads = 2, size = 4, inner = 24;
@@ -79,7 +79,7 @@ Rows kin_mlp(DrawnCheckpoint& drawn, const Rows& n, const std::string& own, cons
   return drawn.linear(product(each(gate, kin.activation), up), own + "mlp.down_proj", kWidth, false);
 }
 
-// The last hidden states, normed.
+// The last hidden states, after the norm.
 Rows kin_hidden(DrawnCheckpoint& drawn, const Kin& kin) {
   Rows x = each(drawn.embedding(kTokens, "model.embed_tokens.weight", kVocabulary, kWidth),
                 [&](double one) { return one * kin.embedding; });
@@ -145,14 +145,14 @@ TEST(ImportedNumbers, ScaledRotaryAngles) {
   expect_kin(model + R"(, "rope_scaling": {"rope_type": "dynamic", "factor": 4.0})", with({plain}));
 }
 
-TEST(ImportedNumbers, Phi3TurnsAPartByListedDivisors) {
+TEST(ImportedNumbers, Phi3RotatesAPartByListedDivisors) {
   const Row divisors[] = {{1, 1.5, 2}, {3, 4, 5}};
   const std::string fields = R"("model_type": "phi3", "architectures": ["Phi3Model"], "rms_norm_eps": 1e-5,
       "partial_rotary_factor": 0.75, "head_dim": 8,
       "original_max_position_embeddings": {}, "rope_scaling": {{"type": "{}", "short_factor": [1, 1.5, 2], "long_factor": [3, 4, 5]}})";
   for (const double original : {8.0, 12.0}) {
     Kin kin{.size = 8, .eps = 1e-5, .fused = true, .scale = 1 / std::sqrt(8.0)};
-    const Row& chosen = divisors[original < 12 ? 1 : 0];  // texts have 12 words
+    const Row& chosen = divisors[original < 12 ? 1 : 0];  // sequences have 12 tokens
     const double factor = 12 / original;
     kin.turning = [&](std::size_t) {
       Row frequencies = plain_frequencies(6, 10000);
@@ -168,7 +168,7 @@ TEST(ImportedNumbers, Phi3TurnsAPartByListedDivisors) {
       {.eps = 1e-5, .fused = true, .window = [](std::size_t) { return 4; }});
 }
 
-TEST(ImportedNumbers, QwenNormsHeadsAndSlidesFromALayerOn) {
+TEST(ImportedNumbers, QwenNormalizesHeadsAndUsesWindowsFromALayerOn) {
   expect_kin(R"("model_type": "qwen2", "architectures": ["Qwen2Model"])", {.biases = true});
   expect_kin(
       R"("model_type": "qwen3", "architectures": ["Qwen3Model"], "head_dim": 4, "use_sliding_window": true,
@@ -229,7 +229,7 @@ TEST(ImportedNumbers, Gemma3HasTwoRotaryBases) {
       kin);
 }
 
-TEST(ImportedNumbers, OlmoClipsAndItsSuccessorNormsBehind) {
+TEST(ImportedNumbers, OlmoClipsAndOlmo2NormalizesAfterwards) {
   expect_kin(R"("model_type": "olmo", "architectures": ["OlmoModel"], "clip_qkv": 0.3)",
              {.norms_without_weights = true, .clip = 0.3});
   expect_kin(R"("model_type": "olmo2", "architectures": ["Olmo2Model"])",
@@ -251,7 +251,7 @@ Rows parallel_hidden(DrawnCheckpoint& drawn, const Parallel& model) {
   for (std::size_t layer = 0; layer < 2; ++layer) {
     const std::string own = fmt::format("{}{}.", model.prefix, layer);
     const Rows n = drawn.layer_norm(x, own + model.first, 1e-5);
-    // For each key head its queries, its key, its value.
+    // Per key head: its queries, its key, its value.
     const Rows all = drawn.linear(n, own + model.attention + "query_key_value",
                                   model.key_heads * (groups + 2) * size, model.biases);
     Rows q(kText), k(kText), v(kText);
@@ -329,10 +329,10 @@ TEST(ImportedNumbers, Falcon) {
 
 // -- heads
 
-TEST(ImportedNumbers, ALabelIsReadAtTheLastWordThatIsNoPadding) {
+TEST(ImportedNumbers, SequenceClassifiersReadTheLastTokenThatIsNotPadding) {
   const std::string fields =
       R"("model_type": "llama", "architectures": ["LlamaForSequenceClassification"], "num_labels": 3)";
-  for (const int pad : {8, 5, -1}) {  // the last token is 8, before it stands a 5
+  for (const int pad : {8, 5, -1}) {  // the last token is 8, the one before it is 5
     DrawnCheckpoint drawn;
     const Rows hidden = kin_hidden(drawn, {});
     const std::size_t last = pad == 8 ? 10 : 11;
@@ -359,7 +359,7 @@ TEST(ImportedNumbers, ALabelIsReadAtTheLastWordThatIsNoPadding) {
   }
 }
 
-TEST(ImportedNumbers, WordsAndAnswersHaveLabels) {
+TEST(ImportedNumbers, SupportsTokenClassificationAndQuestionAnswering) {
   DrawnCheckpoint drawn;
   const Rows hidden = kin_hidden(drawn, {.biases = true});
   const Rows logits = drawn.linear(hidden, "score", 2, true);
@@ -383,7 +383,7 @@ TEST(ImportedNumbers, WordsAndAnswersHaveLabels) {
       (expected_cross_entropy(begins, 3) + expected_cross_entropy(ends, 6)) / 2);
 }
 
-TEST(ImportedNumbers, LogitsAreCapped) {
+TEST(ImportedNumbers, CapsLogits) {
   DrawnCheckpoint drawn;
   Kin kin{.around = 1, .after = true, .cap = 50, .scale = 1.0 / 16, .embedding = 4, .activation = gelu_tanh};
   const Rows hidden = kin_hidden(drawn, kin);

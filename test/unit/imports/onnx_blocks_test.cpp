@@ -1,4 +1,4 @@
-// Blocks that an ONNX graph repeats become a layer, and what does not repeat stays as it is.
+// Repeated blocks of an ONNX graph become a layer; the rest stays as it is.
 #include <fstream>
 #include <sstream>
 
@@ -12,7 +12,8 @@ namespace {
 
 using formats::ModelOperation;
 
-// x, then as many times a map and its sigmoid, added to what went in; each map has weights of its own.
+// x, then `blocks` times a linear map with its sigmoid, added to its input; each map has its own
+// weights.
 OnnxModel chain_of(std::size_t blocks, std::int64_t last_width = 8) {
   OnnxModel model;
   formats::ModelFile& file = model.file;
@@ -45,7 +46,7 @@ OnnxModel chain_of(std::size_t blocks, std::int64_t last_width = 8) {
   return model;
 }
 
-TEST(OnnxBlocks, AreFoundAgain) {
+TEST(OnnxBlocks, AreFound) {
   const auto blocks = find_blocks(chain_of(5));
   ASSERT_TRUE(blocks);
   EXPECT_EQ(blocks->layer.file.nodes.size(), 3u);
@@ -60,13 +61,14 @@ TEST(OnnxBlocks, AreFoundAgain) {
   EXPECT_EQ(text->names.at(4), "chain_block.3.weight");
 }
 
-TEST(OnnxBlocks, LeaveWhatIsNotAlike) {
+TEST(OnnxBlocks, ExcludeDifferentBlocks) {
   EXPECT_FALSE(find_blocks(chain_of(1)));
-  // The last of four is wider: three repeat, and it stays.
+  // The last of four is wider: three repeat, and the last stays separate.
   const auto three = find_blocks(chain_of(4, 16));
   ASSERT_TRUE(three);
   EXPECT_EQ(three->rest.repeated->times, 3);
-  // A value from within a block that somebody reads behind it, and what goes into the first read at the end.
+  // A value from within a block that is also read later, and the input of the first block, read at
+  // the end.
   OnnxModel peeked = chain_of(3);
   peeked.file.outputs.push_back(peeked.file.result(2));
   const auto later = find_blocks(peeked);
@@ -75,7 +77,7 @@ TEST(OnnxBlocks, LeaveWhatIsNotAlike) {
   kept.file.outputs.push_back(kept.file.result(0));
   const auto after = find_blocks(kept);
   EXPECT_TRUE(!after || after->rest.repeated->times == 2);
-  // One weight for all of them is no weight of a layer.
+  // One weight shared by all is not a weight of the layer.
   OnnxModel tied = chain_of(3);
   for (formats::ModelNode& node : tied.file.nodes)
     if (node.operation == ModelOperation::matmul) node.operands[1] = 1;

@@ -22,7 +22,7 @@ class OnnxFile {
   struct Attribute {
     std::string name;
     std::vector<std::int64_t> wholes = {};
-    bool one = false;  // an attribute of one number, else of a list
+    bool one = false;  // a single number rather than a list
     std::string word = {};
   };
 

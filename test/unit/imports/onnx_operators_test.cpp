@@ -1,4 +1,5 @@
-// Operators of ONNX compute in Weft what ONNX says they compute: each case against loops written here.
+// ONNX operators compute in Weft what ONNX specifies: each case is compared with loops written
+// here.
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -22,7 +23,7 @@ std::int64_t elements(const Shape& shape) {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-// Numbers that differ from each other and in sign.
+// Numbers that all differ, with both signs.
 std::vector<double> numbers(const Shape& shape, double seed = 1) {
   std::vector<double> made(static_cast<std::size_t>(elements(shape)));
   for (std::size_t i = 0; i < made.size(); ++i)
@@ -96,7 +97,7 @@ void expect_near(const std::vector<double>& found, const std::vector<double>& wa
   for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(found[i], wanted[i], 1e-9) << "element " << i;
 }
 
-// An import that fails, with this in its message.
+// An import must fail with this in its message.
 void expect_refused(const OnnxFile& file, std::string_view message) {
   const auto model = import_onnx(file.bytes(), "m");
   ASSERT_FALSE(model.ok()) << model->model.text;
@@ -110,7 +111,7 @@ class OnnxOperators : public testing::Test {
   }
 };
 
-TEST_F(OnnxOperators, SplitCutsAlongAnAxis) {
+TEST_F(OnnxOperators, SplitsAlongAnAxis) {
   const Shape shape = {2, 7, 3};
   const auto x = numbers(shape);
   for (const bool given : {true, false}) {
@@ -119,7 +120,7 @@ TEST_F(OnnxOperators, SplitCutsAlongAnAxis) {
     if (given) file.wholes("sizes", {3, 1, 3});
     if (given)
       file.node("Split", {"x", "sizes"}, {"a", "b", "c"}, {{"axis", {-2}, true}});
-    else  // equal ones, the last smaller
+    else  // equal sizes, the last one smaller
       file.node("Split", {"x"}, {"a", "b", "c"}, {{"axis", {1}, true}, {"num_outputs", {3}, true}});
     file.node("Relu", {"a"}, {"ra"}).node("Relu", {"b"}, {"rb"}).node("Relu", {"c"}, {"rc"});
     for (const std::string_view name : {"ra", "rb", "rc"}) file.output(name, {});
@@ -137,7 +138,7 @@ TEST_F(OnnxOperators, SplitCutsAlongAnAxis) {
   }
 }
 
-TEST_F(OnnxOperators, SliceTakesPlacesFromEitherEnd) {
+TEST_F(OnnxOperators, SlicesWithPositionsFromEitherEnd) {
   const Shape shape = {3, 5, 4};
   const auto x = numbers(shape);
   OnnxFile file;
@@ -169,7 +170,8 @@ TEST_F(OnnxOperators, SliceTakesPlacesFromEitherEnd) {
   expect_refused(none, "expected positions");
 }
 
-// A class token: one row that every image has, in front of its patches; its answer is read off position 0.
+// A class token: one row shared by all images, in front of their patches; its result is read at
+// position 0.
 TEST_F(OnnxOperators, ExpandAndGatherOfOnePosition) {
   const auto x = numbers({2, 3, 4}), token = numbers({1, 1, 4}, 2);
   OnnxFile file;
@@ -200,7 +202,7 @@ TEST_F(OnnxOperators, ExpandAndGatherOfOnePosition) {
   expect_near(found[1], all);
 }
 
-TEST_F(OnnxOperators, WhereChoosesByComparisonsAndByTensorsOfBool) {
+TEST_F(OnnxOperators, WhereSelectsByComparisonsAndBoolTensors) {
   const auto x = numbers({3, 3}), y = numbers({3, 3}, 5), row = numbers({3}, 9);
   const std::vector<char> mask = {1, 0, 0, 1, 1, 0, 1, 1, 1};
   OnnxFile file;
@@ -238,8 +240,8 @@ TEST_F(OnnxOperators, WhereChoosesByComparisonsAndByTensorsOfBool) {
   expect_refused(wrong, "expected a condition");
 }
 
-// The result's dims stand in ONNX's order, whichever operand has which.
-TEST_F(OnnxOperators, OperandsThatRepeatEachOther) {
+// The result's dims are in ONNX's order, whichever operand has them.
+TEST_F(OnnxOperators, BroadcastsOperands) {
   const auto x = numbers({2, 1, 3}), y = numbers({4, 1}, 3);
   OnnxFile file;
   file.input("x", {2, 1, 3}).input("y", {4, 1}).node("Sub", {"x", "y"}, {"z"}).output("z", {});
@@ -302,7 +304,7 @@ TEST_F(OnnxOperators, EinsumByLetters) {
   ASSERT_EQ(found.size(), 1u);
   expect_near(found[0], wanted);
 
-  // Without an arrow the letters that stand once, in order: here "ik".
+  // Without an arrow, the letters that occur once, in order: here "ik".
   const auto a = numbers({2, 3}), b = numbers({4, 3}, 2);
   OnnxFile implicit;
   implicit.input("a", {2, 3})
@@ -329,7 +331,7 @@ TEST_F(OnnxOperators, EinsumByLetters) {
   }
 }
 
-TEST_F(OnnxOperators, ConvTransposeSpreadsAnImage) {
+TEST_F(OnnxOperators, ConvTransposeUpsamplesAnImage) {
   const Shape image = {1, 2, 3, 4}, weight = {2, 3, 3, 3};
   const auto x = numbers(image), w = numbers(weight, 7), bias = numbers({3}, 3);
   OnnxFile file;
@@ -359,8 +361,8 @@ TEST_F(OnnxOperators, ConvTransposeSpreadsAnImage) {
   expect_near(found[0], wanted);
 }
 
-// Scores and labels as exporters flatten them; labels that are no class count nothing.
-TEST_F(OnnxOperators, LabelsThroughAReshape) {
+// Scores and labels flattened as exporters do; labels out of range are ignored.
+TEST_F(OnnxOperators, ReadsLabelsThroughAReshape) {
   const auto scores = numbers({2, 3, 4});
   const std::vector<double> labels = {1, 3, -100, 0, 2, 2};
   OnnxFile file;
@@ -393,8 +395,8 @@ TEST_F(OnnxOperators, LabelsThroughAReshape) {
   expect_refused(wrong, "whole numbers");
 }
 
-// What an operator has no such attribute of, or of another kind, would be read as if it were not there.
-TEST_F(OnnxOperators, RefuseAttributesThatTheyDoNotKnow) {
+// An unknown attribute, or one of another kind, must not be ignored silently.
+TEST_F(OnnxOperators, RejectUnknownAttributes) {
   const auto refused = [](std::string_view operation, const OnnxFile::Attribute& attribute,
                           std::string_view message) {
     OnnxFile file;
@@ -416,7 +418,7 @@ TEST_F(OnnxOperators, RefuseAttributesThatTheyDoNotKnow) {
   refused("Gelu", {"approximate", {}, false, "erf"}, "approximate: expected none or tanh");
 }
 
-// A parameter of one element learns as any other: the bias of one class.
+// A parameter with one element is trained like any other: the bias of a single class.
 TEST_F(OnnxOperators, TensorsOfOneElementAreParameters) {
   const auto x = numbers({3, 2}), w = numbers({2, 1}, 4);
   OnnxFile file;
@@ -435,8 +437,8 @@ TEST_F(OnnxOperators, TensorsOfOneElementAreParameters) {
   EXPECT_EQ(import_onnx(file.bytes(), "m")->model.parameters, 4);
 }
 
-// Numbers that are known have a type and dims: casts drop fractions, quotients of real numbers keep them.
-TEST_F(OnnxOperators, NumbersThatAreKnownKeepTheirTypeAndDims) {
+// Constants have a type and dims: casts truncate, and quotients of floats keep fractions.
+TEST_F(OnnxOperators, ConstantsKeepTheirTypeAndDims) {
   const auto x = numbers({7});
   OnnxFile file;
   file.input("x", {7})
@@ -461,8 +463,8 @@ TEST_F(OnnxOperators, NumbersThatAreKnownKeepTheirTypeAndDims) {
   for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(found[0][i], wanted[i], 1e-6);
 }
 
-// A dropout that is on in the graph is one of the model; one that is off, or does not say, leaves nothing.
-TEST_F(OnnxOperators, DropoutsThatAreOn) {
+// A dropout in training mode is kept; one that is off or unspecified is dropped.
+TEST_F(OnnxOperators, KeepsActiveDropouts) {
   for (const bool trains : {true, false}) {
     OnnxFile file;
     file.input("x", {2, 3})
@@ -478,8 +480,8 @@ TEST_F(OnnxOperators, DropoutsThatAreOn) {
   }
 }
 
-// One name stands for sizes of two reshapes.
-TEST_F(OnnxOperators, ReshapesWhoseIndicesHaveOtherSizesElsewhere) {
+// One name is used for different sizes in two reshapes.
+TEST_F(OnnxOperators, ReshapesMayReuseNamesWithOtherSizes) {
   const auto x = numbers({2, 3, 4});
   OnnxFile file;
   file.input("x", {2, 3, 4})

@@ -1,4 +1,4 @@
-// ONNX files as WeftQL: a small convolutional network and a small encoder, and what is refused.
+// ONNX files as WeftQL: a small convolutional network, a small encoder, and what is rejected.
 #include <fstream>
 #include <sstream>
 
@@ -17,13 +17,13 @@ std::string file_of(const std::string& name) {
   return text.str();
 }
 
-// Weft may be built without libonnx, and then says so.
+// Weft may be built without libonnx, and then reports that.
 bool reads_onnx() {
   const auto none = import_onnx("", "m");
   return none.error().message.find("built without") == std::string::npos;
 }
 
-TEST(Onnx, NamesWhatItDoesNotKnow) {
+TEST(Onnx, NamesUnknownOperators) {
   if (!reads_onnx()) GTEST_SKIP() << "built without libonnx";
   const auto unknown = import_onnx(file_of("unknown_op.onnx"), "m");
   ASSERT_FALSE(unknown.ok());
@@ -31,7 +31,7 @@ TEST(Onnx, NamesWhatItDoesNotKnow) {
   EXPECT_EQ(unknown.error().hint, "did you mean 'Softmax'?");
 }
 
-TEST(Onnx, RefusesControlFlowAndNewerVersions) {
+TEST(Onnx, RejectsControlFlowAndNewerVersions) {
   if (!reads_onnx()) GTEST_SKIP() << "built without libonnx";
   const auto branches = import_onnx(file_of("control_flow.onnx"), "m");
   ASSERT_FALSE(branches.ok());
@@ -41,19 +41,19 @@ TEST(Onnx, RefusesControlFlowAndNewerVersions) {
   EXPECT_EQ(newer.error().message, "expected an opset from 13 to 20, found 99");
 }
 
-TEST(Onnx, TakesALossForTheOutput) {
+TEST(Onnx, UsesALossAsTheOutput) {
   if (!reads_onnx()) GTEST_SKIP() << "built without libonnx";
   const auto model = import_onnx(file_of("mlp_with_loss.onnx"), "mlp");
   ASSERT_TRUE(model.ok()) << model.error().message;
   const std::string& text = model->model.text;
   EXPECT_NE(text.find("INPUT     input_[b, d], target[b] OF int32"), std::string::npos) << text;
   EXPECT_NE(text.find("SELECT mean(cross_entropy("), std::string::npos) << text;
-  // Weights that are only turned are read as they are, under other names.
+  // Transposed weights are read without a copy, under other names.
   EXPECT_EQ(text.find("turned"), std::string::npos) << text;
   EXPECT_TRUE(model->model.notes.empty());
 }
 
-// A tensor that is large stays where it is.
+// A large tensor stays in the file.
 TEST(Onnx, PointsIntoTheFile) {
   if (!reads_onnx()) GTEST_SKIP() << "built without libonnx";
   const auto info = [](std::string_view name, std::uint64_t columns) {
@@ -96,7 +96,7 @@ TEST(Onnx, PointsIntoTheFile) {
   EXPECT_EQ(static_cast<char>(data[7999]), '\x3f');
 }
 
-TEST(Onnx, RefusesWhatIsCutShort) {
+TEST(Onnx, RejectsTruncatedFiles) {
   if (!reads_onnx()) GTEST_SKIP() << "built without libonnx";
   const std::string whole = file_of("small_cnn.onnx");
   for (std::size_t size = 0; size < whole.size(); size += 7) {
@@ -107,11 +107,11 @@ TEST(Onnx, RefusesWhatIsCutShort) {
   }
 }
 
-TEST(Onnx, CountsParametersAndKeepsStatisticsApart) {
+TEST(Onnx, CountsParametersWithoutStatistics) {
   if (!reads_onnx()) GTEST_SKIP() << "built without libonnx";
   const auto cnn = import_onnx(file_of("small_cnn.onnx"), "cnn");
   ASSERT_TRUE(cnn.ok()) << cnn.error().message;
-  // 4 x 3 x 3 x 3 + 4, a norm of 4 + 4, 4 x 4, 5 x 4 + 5; mean and variance are no parameters.
+  // 4 x 3 x 3 x 3 + 4, a norm of 4 + 4, 4 x 4, 5 x 4 + 5; mean and variance are not parameters.
   EXPECT_EQ(cnn->model.parameters, 108 + 4 + 8 + 16 + 25);
   EXPECT_NE(cnn->model.text.find("STATE     bn_mean[c1], bn_var[c1] INIT ones"), std::string::npos)
       << cnn->model.text;
@@ -121,8 +121,8 @@ TEST(Onnx, CountsParametersAndKeepsStatisticsApart) {
   EXPECT_EQ(encoder->model.parameters, 11 * 8 + 6 * 8 + 2 * (4 * 8 + 4 * 64 + 8 + 128 + 16 + 128));
 }
 
-// As exporters write them for opsets before 17, with activations that are functions of one value.
-TEST(Onnx, JoinsNormsThatAreWrittenOut) {
+// As exporters write them for opsets before 17, with separate activation functions.
+TEST(Onnx, FusesDecomposedNorms) {
   if (!reads_onnx()) GTEST_SKIP() << "built without libonnx";
   const auto written = import_onnx(file_of("written_out_norms.onnx"), "m");
   ASSERT_TRUE(written.ok()) << written.error().message;

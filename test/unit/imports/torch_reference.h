@@ -1,5 +1,5 @@
-// What transformers computes, once more: rows of numbers and the modules that its decoders are made of, on tensors of a
-// checkpoint's names and shapes. It shares nothing with the importer.
+// A reimplementation of transformers: rows of numbers and the modules of its decoders, on tensors
+// with a checkpoint's names and shapes. Shares nothing with the importer.
 #pragma once
 #include <cmath>
 #include <deque>
@@ -19,7 +19,7 @@ namespace weft::imports {
 using Row = std::vector<double>;
 using Rows = std::vector<Row>;
 
-// Tensors are drawn when they are first asked for, so the checkpoint has just those that the class reads.
+// Tensors are drawn on first use, so the checkpoint has exactly those that the class reads.
 class DrawnCheckpoint {
  public:
   const std::vector<float>& tensor(const std::string& name, std::vector<std::int64_t> shape) {
@@ -138,7 +138,7 @@ inline Row plain_frequencies(std::size_t turned, double base) {
     inverse.push_back(1 / std::pow(base, static_cast<double>(i) / static_cast<double>(turned)));
   return inverse;
 }
-// By the wavelength of each: kept, divided, or between.
+// By the wavelength of each: kept, divided, or interpolated.
 inline Row llama3_frequencies(Row inverse, double factor, double low, double high, double original) {
   for (double& one : inverse) {
     const double length = 2 * std::numbers::pi / one;
@@ -169,11 +169,11 @@ inline Row yarn_frequencies(std::size_t turned, double base, double factor, doub
 }
 
 struct Turning {
-  Row frequencies;       // empty: nothing turns
-  double attention = 1;  // cosines and sines times this
+  Row frequencies;       // empty: no rotation
+  double attention = 1;  // factor on cosines and sines
 };
 
-// The first features of a head by halves: (a, b) to (a cos - b sin, b cos + a sin).
+// Rotates the first features of a head by halves: (a, b) to (a cos - b sin, b cos + a sin).
 inline void turn(Row& head, std::size_t position, const Turning& turning) {
   const std::size_t half = turning.frequencies.size();
   for (std::size_t i = 0; i < half; ++i) {
@@ -187,7 +187,7 @@ inline void turn(Row& head, std::size_t position, const Turning& turning) {
 
 struct Attending {
   std::size_t heads = 0, key_heads = 0, size = 0;
-  std::size_t window = 0;  // 0: all before
+  std::size_t window = 0;  // 0: all earlier positions
   double scale = 0, cap = 0;
   std::function<double(std::size_t head)> slope = {};
   bool causal = true;

@@ -1,5 +1,5 @@
-// A hint that shows a call is right: put in the place of the call that was refused it parses and binds, and it moves no
-// index to where nothing says that it belongs.
+// A call shown in a hint is correct: it parses and binds in place of the rejected call, and does
+// not move an index where nothing implies that it belongs.
 #include <algorithm>
 #include <functional>
 #include <optional>
@@ -31,11 +31,11 @@ const Catalog& shipped() {
   return catalog;
 }
 
-// The last statement's model, the layers before it defined.
+// The last statement's model, with the layers before it defined.
 Result<BoundModel> bind_script(const std::string& text, const BindOptions& options = {}) {
   WEFT_TRY(parsed, parse_and_keep(text));
   const bool alone = parsed->script.statements.size() == 1;
-  Catalog catalog;  // with layers of its own a script calls no shipped one
+  Catalog catalog;  // a script with its own layers calls no shipped one
   for (const syntax::Statement* statement : parsed->script.statements) {
     if (statement->kind == syntax::StatementKind::create_model)
       return bind(alone ? shipped() : catalog, ModelDefinition{parsed, &statement->as<syntax::CreateModel>()},
@@ -45,7 +45,7 @@ Result<BoundModel> bind_script(const std::string& text, const BindOptions& optio
   return user_error("no model");
 }
 
-// The calls that a hint shows; none where it shows none.
+// The calls in a hint; none if it has none.
 std::vector<std::string> shown_calls(std::string_view hint) {
   constexpr std::string_view kOne = "write ", kSeveral = "choose one: ", kOr = " or ";
   std::vector<std::string> calls;
@@ -71,7 +71,7 @@ std::string replaced(std::string text, Span span, std::string_view by) {
   return text.replace(span.offset, span.length, by);
 }
 
-// Where the call ends that begins at `at`.
+// The span of the call that begins at `at`.
 Span call_at(const std::string& text, std::size_t at) {
   std::size_t end = text.find('(', at);
   for (int depth = 0; end < text.size(); ++end) {
@@ -86,8 +86,8 @@ struct Tally {
   int one = 0, several = 0, words = 0;
 };
 
-// `text` with its call at `at` refused: what the hint shows binds, and means what `meant` hashes to, or one of what it
-// shows does.
+// `text` with its call at `at` rejected: the call in the hint binds and means what `meant` hashes
+// to, or one of the calls does.
 void expect_right_hint(const std::string& text, std::size_t at, const BindOptions& options,
                        std::optional<Digest> meant, Tally& tally) {
   const auto bound = bind_script(text, options);
@@ -96,8 +96,8 @@ void expect_right_hint(const std::string& text, std::size_t at, const BindOption
   const std::vector<std::string> calls = shown_calls(bound.error().hint);
   (calls.empty() ? tally.words : calls.size() == 1 ? tally.one : tally.several) += 1;
   if (calls.empty())
-    EXPECT_EQ(bound.error().hint.find(" AS "), std::string::npos) << "code that is not tried";
-  // A change may be fine in its own call and refused in a later one that reads the result.
+    EXPECT_EQ(bound.error().hint.find(" AS "), std::string::npos) << "a call that is not tested";
+  // A change may be valid in its own call and rejected in a later one that reads the result.
   const Span changed = call_at(text, at), refused = bound.error().span;
   const bool later = refused.offset >= changed.offset + changed.length;
   if (later) meant.reset();
@@ -105,7 +105,7 @@ void expect_right_hint(const std::string& text, std::size_t at, const BindOption
   for (const std::string& call : calls) {
     const std::string mended = replaced(text, later ? call_at(text, refused.offset) : changed, call);
     const auto again = bind_script(mended, options);
-    // Of several the one that is meant does; what follows the call may refuse the others.
+    // Of several calls, one is the intended one; later statements may reject the others.
     EXPECT_TRUE(again.ok() || (meant && calls.size() > 1))
         << call << "\n"
         << (again.ok() ? "" : complain(again.error(), mended));
@@ -114,8 +114,8 @@ void expect_right_hint(const std::string& text, std::size_t at, const BindOption
   if (meant && !calls.empty()) EXPECT_TRUE(found) << "the hint changes what the call meant";
 }
 
-// Calls of shipped layers in shipped models, each index of each tensor renamed to each other name that is at hand,
-// exchanged with the next one, and left away.
+// Calls of shipped layers in shipped models, with each index of each tensor renamed to each other
+// available name, swapped with the next one, and omitted.
 TEST(CallHints, LeadBackToShippedModels) {
   Tally tally;
   int tried = 0;
@@ -128,7 +128,7 @@ TEST(CallHints, LeadBackToShippedModels) {
         options.sizes.push_back({std::string(size.name.text), 1, {}});
     int calls = 0;
     for_each_call(*model.statement->body.query, [&](const syntax::Source& call) {
-      if (++calls > 3) return;  // a resnet's calls are alike
+      if (++calls > 3) return;  // the calls of a resnet are alike
       const syntax::CreateLayer& layer = *shipped().layers.find(call.name.text)->second.statement;
       for (std::size_t i = 0; i < layer.arguments.size() && i < call.arguments.size(); ++i) {
         const syntax::LayerArgument& argument = call.arguments[i];
@@ -140,7 +140,7 @@ TEST(CallHints, LeadBackToShippedModels) {
               replaced(text, argument.span, fmt::format("{}[{}]", argument.name.text, fmt::join(uses, ", ")));
           return mutant.substr(statement.offset, statement.length + mutant.size() - text.size());
         };
-        // `uses` without the strange name is what was meant.
+        // `uses` with the wrong name corrected is what was meant.
         const auto try_with = [&](const std::vector<std::string>& uses) {
           if (++tried % 5 != 0 && !is_thorough()) return;
           std::vector<std::string> right = uses;
@@ -171,8 +171,8 @@ TEST(CallHints, LeadBackToShippedModels) {
   EXPECT_GE(tally.one + tally.several, 10) << tally.one << " " << tally.several << " " << tally.words;
 }
 
-// Every way to name the indices of two tensors out of a few letters: which of the layer's each is in the call that a
-// hint shows.
+// Every way to name the indices of two tensors from a few letters, and which of the layer's indices
+// each becomes in the call of the hint.
 TEST(CallHints, NeverTransposeSilently) {
   constexpr std::string_view kLayer =
       "CREATE LAYER masked(x[b, s, d], mask[s, t]) AS SELECT sum(x * mask) FROM x, mask GROUP BY b, t, d;\n";
@@ -210,7 +210,8 @@ TEST(CallHints, NeverTransposeSilently) {
       if (bound.ok()) continue;
       const std::vector<std::string> calls = shown_calls(bound.error().hint);
       if (calls.size() != 1) continue;
-      // One call is shown: it goes by place, or keeps every name that both have and that the other tensor's agree with.
+      // With a single call: it is positional, or keeps every name that both tensors have and the
+      // other tensor agrees with.
       const auto parsed = parse_and_keep(replaced(text, call_at(text, at), calls[0]));
       ASSERT_TRUE(parsed.ok());
       const auto& model = (*parsed)->script.statements.back()->as<syntax::CreateModel>();
@@ -249,7 +250,7 @@ std::string hint_of(const std::string& text) {
   return bound.ok() ? "bound" : bound.error().hint;
 }
 
-TEST(CallHints, MeanWhatTheCallerCanHaveMeant) {
+TEST(CallHints, MatchAPossibleIntention) {
   const std::string
       layer =
           "CREATE LAYER att(x[b, s, d], mask[s, t]) AS SELECT sum(x * mask) FROM x, mask GROUP BY b, t, d;\n",
@@ -258,7 +259,7 @@ TEST(CallHints, MeanWhatTheCallerCanHaveMeant) {
             "write att(y[b, t AS s, d], causal[t AS s, u AS t])");
   EXPECT_EQ(hint_of(layer + model + "y[b, t, d], causal[t, u] AS SELECT * FROM att(y[b, t AS s, d], causal)"),
             "write att(y[b, t AS s, d], causal[t AS s, u AS t])");
-  // Neither the place nor the name has the other tensor on its side.
+  // Neither position nor name agrees with the other tensor.
   EXPECT_EQ(hint_of(layer + model + "y[b, s, d], causal[t, u] AS SELECT * FROM att(y, causal)"),
             "choose one: att(y, causal[t AS s, u AS t]) or att(y, causal[t, u AS s])");
   EXPECT_EQ(hint_of(layer + model + "y[b, s, d], causal[s, t] AS SELECT * FROM att(y[b, s AS u, d], causal)"),
@@ -266,14 +267,14 @@ TEST(CallHints, MeanWhatTheCallerCanHaveMeant) {
   EXPECT_EQ(
       hint_of(layer + model + "y[b, t, d], causal[t, u] AS SELECT * FROM att(y[b, t, d AS (h, e)], causal)"),
       "att takes x[b, s, d], mask[s, t]");
-  // A part of a split cannot take another name: words.
+  // A factor of a split cannot be renamed: the hint is prose.
   EXPECT_EQ(hint_of("CREATE LAYER four(x[b, s, h, e], mask[h, t]) AS SELECT sum(x * mask) FROM x, mask GROUP "
                     "BY b, s, t, e;\n" +
                     model + "y[b, s, d], causal[e, t] AS SELECT * FROM four(y[b, s, d AS (e, h)], causal)"),
             "rename indices with AS: four takes x[b, s, h, e], mask[h, t]");
 }
 
-// What a layer is called with by name stays in the call.
+// Named arguments of a layer stay in the call.
 TEST(CallHints, KeepSizesAndQuotes) {
   EXPECT_EQ(hint_of("CREATE LAYER two(x[b, s], \"my mask\"[s, t]) (k = 2) AS SELECT sum(x * \"my mask\") * k "
                     "FROM x, \"my mask\" GROUP BY b, t;\n"
@@ -282,7 +283,7 @@ TEST(CallHints, KeepSizesAndQuotes) {
             "write two(y[b, t AS s], \"a b\"[t AS s, u AS t], k = 1 + 2)");
 }
 
-// "conv2d(x, w [, stride => 1])" with and without what is optional.
+// "conv2d(x, w [, stride => 1])" with and without the optional part.
 TEST(FunctionUsages, Parse) {
   for (const std::string_view name : function_names()) {
     const FunctionSpec* function = find_function(name);

@@ -1,4 +1,4 @@
-// The order in which a product's factors are joined, against every other order there is.
+// The order in which a product's factors are contracted, compared with all other orders.
 #include "weft/language/contraction_order.h"
 
 #include <gtest/gtest.h>
@@ -35,10 +35,10 @@ Indices indices_of(const std::vector<Dim>& dims) {
   return all;
 }
 
-// The same price as the code under test states: multiply-adds, and 16 for each element kept in between.
-class Judge {
+// The cost that the code under test states: multiply-adds, plus 16 per element of an intermediate.
+class ReferenceCost {
  public:
-  Judge(const Factors& factors, const std::vector<Symbol>& to) {
+  ReferenceCost(const Factors& factors, const std::vector<Symbol>& to) {
     for (const auto& dims : factors.dims) {
       parts_.push_back(indices_of(dims));
       for (const Dim& dim : dims) sizes_[dim.index.value] = static_cast<double>(dim.size);
@@ -134,26 +134,26 @@ TEST(ContractionOrder, NoOtherOrderCostsLess) {
   for (int round = 0; round < 200; ++round) {
     std::vector<Symbol> to;
     const Factors factors = draw(random, 2 + random() % 4, to);
-    const Judge judge(factors, to);
+    const ReferenceCost reference(factors, to);
     const std::vector<Join> joins = order_contraction(factors.types(), to);
     ASSERT_EQ(joins.size() + 1, factors.dims.size());
-    EXPECT_EQ(judge.price(joins), judge.best());
+    EXPECT_EQ(reference.price(joins), reference.best());
     EXPECT_EQ(joins.back().keeps, to);
   }
 }
 
-// A chain of twenty matrices is past the exact search; the narrow middle is still found.
-TEST(ContractionOrder, ManyFactorsAreJoinedGreedily) {
+// A chain of twenty matrices is beyond exact search, but its narrow middle is found.
+TEST(ContractionOrder, ContractsManyFactorsGreedily) {
   Factors factors;
   for (std::uint32_t i = 0; i < 20; ++i)
     factors.dims.push_back({{index(i), i == 10 ? 1 : 64}, {index(i + 1), i == 9 ? 1 : 64}});
   const std::vector<Symbol> to = {index(0), index(20)};
   const std::vector<Join> joins = order_contraction(factors.types(), to);
   EXPECT_EQ(joins.size(), 19u);
-  EXPECT_LT(Judge(factors, to).price(joins), 19 * 64.0 * 64 * 17 + 64 * 64);
+  EXPECT_LT(ReferenceCost(factors, to).price(joins), 19 * 64.0 * 64 * 17 + 64 * 64);
 }
 
-TEST(ContractionOrder, EqualPricesStayAsWritten) {
+TEST(ContractionOrder, EqualCostsKeepTheWrittenOrder) {
   const Factors factors{{{{index(0), 4}}, {{index(0), 4}}, {{index(0), 4}}, {{index(0), 4}}}};
   const std::vector<Join> joins = order_contraction(factors.types(), {});
   const std::vector<Symbol> same = {index(0)};
@@ -165,7 +165,7 @@ TEST(ContractionOrder, FactorsMayLackIndicesAltogether) {
   const Factors factors{{{}, {{index(1), 3}}, {}}};
   const std::vector<Join> joins = order_contraction(factors.types(), {});
   ASSERT_EQ(joins.size(), 2u);
-  Judge(factors, {}).price(joins);
+  ReferenceCost(factors, {}).price(joins);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ TEST(Complaint, UnderlinesTheWholeToken) {
             "  did you mean 'ring4'?\n");
 }
 
-TEST(Complaint, WithoutAPlaceIsItsMessage) {
+TEST(Complaint, WithoutALocationIsItsMessage) {
   EXPECT_EQ(complain(world_error("file is gone: a.bin"), "SHOW"), "error: file is gone: a.bin\n");
   EXPECT_EQ(complain(user_error("no", "yes"), ""), "error: no\n  yes\n");
 }
@@ -28,18 +28,18 @@ TEST(Complaint, CountsCharactersNotBytes) {
             "       ^^^\n");
 }
 
-TEST(Complaint, ShowsTabsAsOneBlank) {
+TEST(Complaint, ShowsTabsAsOneSpace) {
   EXPECT_EQ(complain(user_error("m", "", {2, 1}), "\t\tx\t\r\n"), "error 1:3: m\n    x \n    ^\n");
 }
 
-TEST(Complaint, StaysOnItsLine) {
+TEST(Complaint, StaysWithinItsLine) {
   EXPECT_EQ(complain(user_error("m", "", {4, 9}), "one\ntwo\nthree"), "error 2:1: m\n  two\n  ^^^\n");
   EXPECT_EQ(complain(user_error("m", "", {3, 1}), "one\ntwo"), "error 1:4: m\n  one\n     ^\n");
   EXPECT_EQ(complain(user_error("m", "", {99, 1}), "one"), "error 1:4: m\n  one\n     ^\n");
   EXPECT_EQ(complain(user_error("m", "", {0, 1}), ""), "error 1:1: m\n  \n  ^\n");
 }
 
-TEST(Complaint, CutsLongLinesAroundThePlace) {
+TEST(Complaint, TruncatesLongLinesAroundTheLocation) {
   const std::string line = std::string(100, 'a') + "HERE" + std::string(100, 'b');
   EXPECT_EQ(complain(user_error("m", "", {100, 4}), line),
             "error 1:101: m\n"
@@ -48,17 +48,17 @@ TEST(Complaint, CutsLongLinesAroundThePlace) {
                 "^^^^\n");
   EXPECT_EQ(complain(user_error("m", "", {204, 1}), line),
             "error 1:205: m\n  …" + std::string(100, 'b') + "\n   " + std::string(100, ' ') + "^\n");
-  // The start of a long line is as good a place to begin as any.
+  // The start of a long line is shown as it is.
   EXPECT_EQ(complain(user_error("m", "", {0, 1}), line),
             "error 1:1: m\n  " + std::string(100, 'a') + "…\n  ^\n");
 }
 
-TEST(Complaint, KeepsEnormousLinesShort) {
+TEST(Complaint, ShortensHugeLines) {
   const std::string line(10'000'000, 'x');
   EXPECT_LT(complain(user_error("m", "", {5'000'000, 9'000'000}), line).size(), 400u);
 }
 
-TEST(Complaint, ShowsNoBrokenCharacters) {
+TEST(Complaint, NeverSplitsCharacters) {
   EXPECT_EQ(complain(user_error("m", "", {1, 1}), "a\xFF\x62"), "error 1:2: m\n  a?b\n   ^\n");
 }
 

@@ -24,7 +24,7 @@ std::vector<Kind> kinds(std::string_view text) {
   return result;
 }
 
-// The message of the first bad token, and where it points.
+// The message of the first bad token, and its location.
 std::string complaint(std::string_view text) {
   Lexer lexer(text);
   Token token;
@@ -35,7 +35,7 @@ std::string complaint(std::string_view text) {
   return std::to_string(error.span.offset) + "+" + std::to_string(error.span.length) + " " + error.message;
 }
 
-TEST(Lexer, GivesEachTokenItsPlace) {
+TEST(Lexer, ReportsTheLocationOfEachToken) {
   const auto found = tokens("a1 <= 'it''s'");
   ASSERT_EQ(found.size(), 4u);
   EXPECT_EQ(found[0].span, (Span{0, 2}));
@@ -45,7 +45,7 @@ TEST(Lexer, GivesEachTokenItsPlace) {
   EXPECT_EQ(found[3].span, (Span{13, 0}));
 }
 
-TEST(Lexer, KnowsEveryMark) {
+TEST(Lexer, RecognizesEveryPunctuationMark) {
   using enum TokenKind;
   EXPECT_EQ(kinds("( ) [ ] , ; + - * / % = <> != < <= > >= => == ."),
             (std::vector{left_paren, right_paren, left_bracket, right_bracket, comma, semicolon,    plus,
@@ -61,19 +61,19 @@ TEST(Lexer, FindsKeywordsInAnyCase) {
     for (const char c : word) lower += static_cast<char>(c | 0x20);
     EXPECT_EQ(spelling(find_keyword(word)), word);
     EXPECT_EQ(spelling(find_keyword(lower)), word);
-    // In the middle of a text the lookup reads ahead; what follows must not matter.
+    // Within a text, the lookup reads ahead; what follows must not matter.
     const auto found = tokens(lower + " xxxxxxxxxxxxxxxxxxxxxxxx");
     EXPECT_EQ(spelling(found[0].keyword), word);
     EXPECT_EQ(tokens(lower + "x xxxxxxxxxxxxxxxxxxxxxxx")[0].keyword, Keyword::none);
   }
 }
 
-TEST(Lexer, TakesOtherWordsForNames) {
+TEST(Lexer, TreatsOtherWordsAsNames) {
   for (const char* word : {"x", "selec", "selects", "fro\x6d_", "a_name_longer_than_any_keyword", "_", "A1"})
     EXPECT_EQ(tokens(word)[0].keyword, Keyword::none) << word;
 }
 
-TEST(Lexer, SkipsBlanksAndComments) {
+TEST(Lexer, SkipsWhitespaceAndComments) {
   EXPECT_EQ(tokens("\t-- a comment\n/* one /* in */ another */x").at(0).span, (Span{40, 1}));
   EXPECT_EQ(kinds("-- at the end"), std::vector{Kind::end});
   EXPECT_EQ(kinds("a\\\nb"), (std::vector{Kind::word, Kind::word, Kind::end}));
@@ -100,7 +100,7 @@ TEST(Lexer, LeavesUnitsToTheParser) {
   EXPECT_EQ(kinds("1EB/s"), (std::vector{Kind::number, Kind::word, Kind::slash, Kind::word, Kind::end}));
 }
 
-TEST(Lexer, RefusesMalformedNumbers) {
+TEST(Lexer, RejectsMalformedNumbers) {
   EXPECT_EQ(complaint("1__0"), "0+4 malformed number: 1__0");
   EXPECT_EQ(complaint("1_"), "0+2 malformed number: 1_");
   EXPECT_EQ(complaint("1."), "0+2 malformed number: 1.");
@@ -108,7 +108,7 @@ TEST(Lexer, RefusesMalformedNumbers) {
   EXPECT_EQ(complaint("a .5"), "2+2 a number starts with a digit");
 }
 
-TEST(Lexer, PointsAtTheStartOfWhatIsNotClosed) {
+TEST(Lexer, PointsAtTheStartOfUnclosedTokens) {
   EXPECT_EQ(complaint("x 'abc"), "2+1 string is not closed");
   EXPECT_EQ(complaint("x \"abc"), "2+1 quoted name is not closed");
   EXPECT_EQ(complaint("x /* /* */"), "2+2 comment is not closed");
@@ -116,7 +116,7 @@ TEST(Lexer, PointsAtTheStartOfWhatIsNotClosed) {
   EXPECT_EQ(complaint("\"\""), "0+2 a name cannot be empty");
 }
 
-TEST(Lexer, RefusesStrangeCharacters) {
+TEST(Lexer, RejectsStrangeCharacters) {
   EXPECT_EQ(complaint("a @"), "2+1 unexpected character: @");
   EXPECT_EQ(complaint("é"), "0+2 unexpected character: é");
   EXPECT_EQ(complaint("\x01"), "0+1 unexpected control character: 0x01");
@@ -127,12 +127,13 @@ TEST(Lexer, RefusesStrangeCharacters) {
   EXPECT_EQ(complaint("-- \0"sv), "3+1 unexpected NUL byte at offset 3");
 }
 
-TEST(Lexer, TakesUtf8InStringsNamesAndComments) {
+TEST(Lexer, AcceptsUtf8InStringsNamesAndComments) {
   EXPECT_EQ(kinds("'é' \"日本\" /* 🙂 */ -- ß"), (std::vector{Kind::string, Kind::quoted, Kind::end}));
 }
 
-TEST(Lexer, RefusesWhatIsNotUtf8) {
-  // A stray continuation, an overlong slash, a surrogate, above U+10FFFF, a cut character.
+TEST(Lexer, RejectsInvalidUtf8) {
+  // A stray continuation byte, an overlong slash, a surrogate, above U+10FFFF, a truncated
+  // character.
   for (const char* bytes : {"\x80", "\xC0\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xE2\x82", "\xFF"}) {
     EXPECT_NE(complaint(std::string("'") + bytes + "'").find("1+1 invalid UTF-8"), std::string::npos);
     EXPECT_NE(complaint(std::string("/*") + bytes + "*/").find("2+1 invalid UTF-8"), std::string::npos);
@@ -141,7 +142,7 @@ TEST(Lexer, RefusesWhatIsNotUtf8) {
   }
 }
 
-TEST(Lexer, GoesOnBehindABadToken) {
+TEST(Lexer, ContinuesAfterABadToken) {
   Lexer lexer("@ ;");
   EXPECT_EQ(lexer.next().kind, Kind::bad);
   EXPECT_FALSE(lexer.unfinished());

@@ -34,14 +34,14 @@ std::string complaint(const std::string& text) {
   return script ? "" : complain(script.error(), text);
 }
 
-// An expression as the tree that was read, every operator in parentheses.
+// An expression as the parsed tree, with every operator in parentheses.
 std::string tree(const std::string& expression) {
   const Parsed parsed("CREATE MODEL m AS SELECT " + expression + " FROM x");
   if (!parsed.script) return complain(parsed.script.error(), parsed.text);
   return print(*parsed.only<CreateModel>().body.query->select.items[0].value, Parentheses::all);
 }
 
-TEST(Parser, TakesEmptyScripts) {
+TEST(Parser, AcceptsEmptyScripts) {
   for (const char* text : {"", " ", ";", " ; ;; -- nothing\n", "/* nothing */"}) {
     const Parsed parsed(text);
     EXPECT_PARSES(parsed);
@@ -49,7 +49,7 @@ TEST(Parser, TakesEmptyScripts) {
   }
 }
 
-TEST(Parser, LeavesTheLastSemicolonOptional) {
+TEST(Parser, TheLastSemicolonIsOptional) {
   const Parsed parsed("SHOW MODELS; SHOW RULES");
   EXPECT_PARSES(parsed);
   ASSERT_EQ(parsed.script->statements.size(), 2u);
@@ -70,7 +70,7 @@ TEST(Parser, ReadsDevices) {
   EXPECT_EQ(device.settings[3].value.kind, ValueKind::word);
 }
 
-TEST(Parser, JoinsUnitsAcrossBlanks) {
+TEST(Parser, JoinsUnitsAcrossSpaces) {
   const Parsed parsed("SET rate = 450 GB / s");
   EXPECT_PARSES(parsed);
   const Value& value = parsed.only<Set>().value;
@@ -192,7 +192,7 @@ TEST(Parser, ReadsEveryPrimary) {
   EXPECT_EQ(tree("1e-5 + 1_000 + 2.0"), "(1e-05 + 1000 + 2.0)");
 }
 
-TEST(Parser, LetsContextualKeywordsBeNames) {
+TEST(Parser, AllowsContextualKeywordsAsNames) {
   EXPECT_EQ(tree("nodes + steps * cast - local"), "(nodes + (steps * cast) - local)");
   EXPECT_EQ(tree("\"from\" + \"a \"\"b\"\"\""), "(\"from\" + \"a \"\"b\"\"\")");
 }
@@ -251,7 +251,7 @@ TEST(Parser, ReadsNumbersExactly) {
   EXPECT_EQ(parsed.script->statements[2]->as<Set>().value.number.value, 0.1);
 }
 
-TEST(Parser, GivesEveryNodeItsPlace) {
+TEST(Parser, GivesEveryNodeItsSpan) {
   const Parsed parsed("CREATE MODEL m AS SELECT f(a + b) - 1 FROM x[b, s AS t]");
   EXPECT_PARSES(parsed);
   const auto text = [&](Span span) { return parsed.text.substr(span.offset, span.length); };
@@ -272,7 +272,7 @@ std::string repeated(std::string_view text, std::size_t times) {
   return result;
 }
 
-TEST(Parser, RefusesDeepNesting) {
+TEST(Parser, RejectsDeepNesting) {
   const std::string deep = "nested too deeply: more than 200 levels";
   for (const std::string_view opening : {"(", "- ", "NOT ", "f(", "1 + (", "CASE WHEN ", "CAST(", "+"})
     EXPECT_NE(tree(repeated(opening, 100'000)).find(deep), std::string::npos) << opening;
@@ -282,21 +282,21 @@ TEST(Parser, RefusesDeepNesting) {
   EXPECT_NE(complaint("CREATE MODEL m (b = " + repeated("(", 100'000)).find(deep), std::string::npos);
 }
 
-TEST(Parser, TakesModestNestingAndLongChains) {
+TEST(Parser, AcceptsModestNestingAndLongChains) {
   EXPECT_EQ(tree(repeated("(", 190) + "a" + repeated(")", 190)), "a");
   const std::string sum = tree("a" + repeated(" + a", 100'000));
   EXPECT_EQ(sum.size(), 2 + 1 + 4 * 100'000u);
 }
 
-TEST(Parser, RefusesTextsBeyondItsLimit) {
-  // Refused by its size alone: no byte of this text is looked at.
+TEST(Parser, RejectsTextsBeyondTheLimit) {
+  // Rejected by its size alone: no byte of this text is read.
   const std::string_view text(std::string_view("SHOW").data(), kLongestText);
   const auto script = parse(text);
   ASSERT_FALSE(script.ok());
   EXPECT_EQ(script.error().message, "script is too long: 1073741824 bytes, at most 1073741823");
 }
 
-TEST(Parser, TellsWhereAStatementEnds) {
+TEST(Parser, FindsTheEndOfAStatement) {
   EXPECT_EQ(statement_end("SHOW MODELS; SHOW"), 12u);
   EXPECT_EQ(statement_end("SHOW MODELS"), std::string_view::npos);
   EXPECT_EQ(statement_end("SET a = 'x;"), std::string_view::npos);
@@ -309,7 +309,7 @@ TEST(Parser, TellsWhereAStatementEnds) {
   EXPECT_EQ(statement_end(""), std::string_view::npos);
 }
 
-// Each line of `what` must occur in the complaint about `text`.
+// Each line of `what` must occur in the error message for `text`.
 void expect_complaint(const std::string& text, std::initializer_list<const char*> what) {
   const std::string found = complaint(text);
   for (const char* line : what) EXPECT_NE(found.find(line), std::string::npos) << text << "\n" << found;
@@ -327,7 +327,7 @@ TEST(ParserError, PointsAtTheToken) {
             "              ^\n");
 }
 
-TEST(ParserError, GuessesTheWord) {
+TEST(ParserError, SuggestsAWord) {
   expect_complaint("CRAETE MODEL m", {"expected a statement, found 'CRAETE'", "did you mean 'CREATE'?"});
   expect_complaint("CREATE MODLE m", {"did you mean 'MODEL'?"});
   expect_complaint("TRAIN m STPES 3", {"did you mean 'STEPS'?"});
@@ -337,7 +337,7 @@ TEST(ParserError, GuessesTheWord) {
   expect_complaint("CREATE MODEL m AS SELECT a FROM x ORDER BY b", {"WeftQL has no ORDER BY"});
 }
 
-TEST(ParserError, NamesTheRemedy) {
+TEST(ParserError, SuggestsAFix) {
   expect_complaint("CREATE MODEL m AS SELECT a FROM x GROUP b",
                    {"expected BY after GROUP, found 'b'", "GROUP BY b"});
   expect_complaint("CREATE MODEL m AS SELECT a b FROM x", {"write AS b"});
@@ -368,12 +368,12 @@ TEST(ParserError, NamesTheRemedy) {
   expect_complaint("SET a = 1e999", {"number is out of range"});
 }
 
-TEST(ParserError, ComesFirstThingsFirst) {
-  // The string is not closed, but the reader meets the stray word before it.
+TEST(ParserError, ReportsTheFirstError) {
+  // The string is unclosed, but the parser meets the stray word first.
   expect_complaint("SHOW MODELS stray 'open", {"1:13: expected ';', found 'stray'"});
 }
 
-// Any soup of tokens gets an answer, and an error always has a message and a place in the text.
+// Any sequence of tokens gets an answer, and an error always has a message and a location.
 TEST(ParserError, AnswersAnything) {
   Random random(7);
   const char* const pieces[] = {"CREATE", "MODEL", "AS",   "SELECT", "FROM",    "WHERE",   "GROUP", "BY",

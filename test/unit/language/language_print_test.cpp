@@ -23,7 +23,7 @@ void expect_round_trip(const std::string& text) {
   EXPECT_EQ(printed(once, Parentheses::all), printed(text, Parentheses::all)) << text;
 }
 
-TEST(Print, LaysModelsOut) {
+TEST(Print, FormatsModels) {
   EXPECT_EQ(
       printed("create model mlp (b=64,d=784) input x[b,d],y[b] of int32 parameter w1[d,f] init normal(0,0.02)"
               " state m as with h as (select relu(sum(x*w1)) from x,w1 group by b,f),"
@@ -57,7 +57,7 @@ TEST(Print, BreaksLongQueriesByClause) {
       "SELECT x FROM x;\n");
 }
 
-TEST(Print, LaysClustersOut) {
+TEST(Print, FormatsClusters) {
   EXPECT_EQ(printed("create cluster pod as 4 nodes of 8 devices h100 link gpu within node(450GB/s,1.5us)"
                     " link ib across node (50 GB / s, 5 us); show models"),
             "CREATE CLUSTER pod AS\n"
@@ -86,7 +86,7 @@ TEST(Print, RoundTripsEveryStatement) {
   }
 }
 
-TEST(Print, KeepsNeededParenthesesOnly) {
+TEST(Print, KeepsOnlyNecessaryParentheses) {
   const auto item = [](const std::string& expression) {
     const std::string all = printed("CREATE MODEL m AS SELECT " + expression + " FROM x");
     const std::string begin = "CREATE MODEL m\nAS SELECT ";
@@ -105,7 +105,7 @@ TEST(Print, KeepsNeededParenthesesOnly) {
   EXPECT_EQ(item("(a OR b) AND c"), "(a OR b) AND c");
 }
 
-// Writes random but grammatical expressions and queries.
+// Writes random, syntactically valid expressions and queries.
 class Writer {
  public:
   explicit Writer(std::uint64_t seed) : random_(seed) {}

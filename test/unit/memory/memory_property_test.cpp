@@ -1,4 +1,4 @@
-// What every packing must be, for random buffers.
+// Properties of every packing, for random buffers.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace weft::memory {
 namespace {
 
-// Now and then empty, or never alive.
+// Some are empty or never live.
 std::vector<Buffer> random_buffers(Random& random, std::int64_t most) {
   const std::int64_t count = random.between(0, most), steps = random.between(1, 40),
                      largest = random.between(1, 1000);
@@ -29,7 +29,7 @@ PackOptions random_options(Random& random) {
           .effort = random.between(0, 2000)};
 }
 
-RC_GTEST_PROP(MemoryPack, PassesTheJudgeAndStaysAboveTheBound, (std::uint64_t seed)) {
+RC_GTEST_PROP(MemoryPack, PassesTheCheckAndStaysAboveTheBound, (std::uint64_t seed)) {
   Random random(seed);
   const std::vector<Buffer> buffers = random_buffers(random, 60);
   PackOptions options = random_options(random);
@@ -38,12 +38,12 @@ RC_GTEST_PROP(MemoryPack, PassesTheJudgeAndStaysAboveTheBound, (std::uint64_t se
   RC_ASSERT(check(buffers, *packing, options).ok());
   RC_ASSERT(packing->peak >= lower_bound(buffers, options.alignment));
 
-  // The same buffers, the same offsets.
+  // The same buffers get the same offsets.
   const Result<Packing> again = pack(buffers, options);
   RC_ASSERT(again->offsets == packing->offsets);
   RC_ASSERT(again->peak == packing->peak);
 
-  // What has been found once fits its own peak; below the bound nothing does.
+  // A packing that was found fits its own peak; nothing fits below the bound.
   options.capacity = packing->peak;
   options.effort = 100'000;
   const Result<Packing> fitted = pack(buffers, options);
@@ -53,7 +53,7 @@ RC_GTEST_PROP(MemoryPack, PassesTheJudgeAndStaysAboveTheBound, (std::uint64_t se
   if (options.capacity >= 0) RC_ASSERT(!pack(buffers, options).ok());
 }
 
-// More effort never makes it worse.
+// More effort never gives a worse result.
 RC_GTEST_PROP(MemoryPack, EffortOnlyHelps, (std::uint64_t seed)) {
   Random random(seed);
   const std::vector<Buffer> buffers = random_buffers(random, 30);
@@ -62,7 +62,7 @@ RC_GTEST_PROP(MemoryPack, EffortOnlyHelps, (std::uint64_t seed)) {
   RC_ASSERT(thorough <= quick);
 }
 
-// A rectangle cut from edge to edge again and again: its parts fill it without waste.
+// A rectangle split from edge to edge repeatedly: the parts fill it without waste.
 void cut(Random& random, std::int64_t parts, Buffer whole, std::vector<Buffer>& result) {
   const std::int64_t steps = whole.dies - whole.born;
   const bool across = steps > 1 && (whole.size == 1 || random.below(2) == 0);
@@ -82,7 +82,7 @@ void cut(Random& random, std::int64_t parts, Buffer whole, std::vector<Buffer>& 
   cut(random, parts - share, other, result);
 }
 
-RC_GTEST_PROP(MemoryPack, PutsACutRectangleTogetherAgain, (std::uint64_t seed)) {
+RC_GTEST_PROP(MemoryPack, ReassemblesASplitRectangle, (std::uint64_t seed)) {
   Random random(seed);
   const Buffer whole{0, random.between(1, 30), random.between(1, 100)};
   std::vector<Buffer> buffers;
@@ -95,8 +95,8 @@ RC_GTEST_PROP(MemoryPack, PutsACutRectangleTogetherAgain, (std::uint64_t seed)) 
   RC_ASSERT(check(buffers, *packing, options).ok());
 }
 
-// Every pair is compared: slow, and plainly right.
-bool plainly_right(std::span<const Buffer> buffers, const Packing& packing) {
+// Compares every pair: slow and simple.
+bool reference_check(std::span<const Buffer> buffers, const Packing& packing) {
   std::int64_t peak = 0;
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     const Buffer& a = buffers[i];
@@ -118,11 +118,11 @@ RC_GTEST_PROP(MemoryCheck, RejectsExactlyWhatIsWrong, (std::uint64_t seed)) {
   const std::vector<Buffer> buffers = random_buffers(random, 20);
   RC_PRE(!buffers.empty());
   Packing packing = *pack(buffers);
-  RC_ASSERT(plainly_right(buffers, packing));
+  RC_ASSERT(reference_check(buffers, packing));
   std::int64_t& offset = packing.offsets[random.below(buffers.size())];
   offset += random.between(-10, 10) * (random.below(2) == 0 ? 1 : 100);
   if (random.below(8) == 0) ++packing.peak;
-  RC_ASSERT(check(buffers, packing).ok() == plainly_right(buffers, packing));
+  RC_ASSERT(check(buffers, packing).ok() == reference_check(buffers, packing));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Packing buffers by hand-made cases, and the hard ones others have published.
+// Packing of hand-made cases, and of published hard ones.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,8 +18,8 @@ namespace {
 
 using Offsets = std::vector<std::int64_t>;
 
-// Packs, has the result judged, and returns its peak; -1 if either fails.
-std::int64_t judged_peak(std::span<const Buffer> buffers, const PackOptions& options = {}) {
+// Packs, checks the result and returns its peak; -1 if either fails.
+std::int64_t checked_peak(std::span<const Buffer> buffers, const PackOptions& options = {}) {
   const Result<Packing> packing = pack(buffers, options);
   if (!packing.ok()) return -1;
   const Status verdict = check(buffers, *packing, options);
@@ -27,7 +27,7 @@ std::int64_t judged_peak(std::span<const Buffer> buffers, const PackOptions& opt
   return verdict.ok() ? packing->peak : -1;
 }
 
-TEST(Pack, NothingTakesNothing) {
+TEST(Pack, NoBuffersNeedNoMemory) {
   const Result<Packing> packing = pack({});
   ASSERT_TRUE(packing.ok());
   EXPECT_TRUE(packing->offsets.empty());
@@ -36,7 +36,7 @@ TEST(Pack, NothingTakesNothing) {
   EXPECT_TRUE(pack({}, {.capacity = 0}).ok());
 }
 
-TEST(Pack, OneLiesAtTheBottom) {
+TEST(Pack, OneBufferStartsAtZero) {
   const std::vector<Buffer> buffers = {{5, 9, 100}};
   const Result<Packing> packing = pack(buffers, {.capacity = 100});
   ASSERT_TRUE(packing.ok());
@@ -44,8 +44,8 @@ TEST(Pack, OneLiesAtTheBottom) {
   EXPECT_EQ(packing->peak, 100);
 }
 
-// Lives are half-open: what dies at step 3 makes room for what is born there.
-TEST(Pack, LivesThatTouchShareTheirPlace) {
+// Lifetimes are half-open: a buffer that ends at step 3 makes room for one that starts there.
+TEST(Pack, AdjacentLifetimesShareMemory) {
   const std::vector<Buffer> buffers = {{0, 3, 10}, {3, 6, 10}, {6, 7, 8}};
   const Result<Packing> packing = pack(buffers);
   ASSERT_TRUE(packing.ok());
@@ -53,15 +53,15 @@ TEST(Pack, LivesThatTouchShareTheirPlace) {
   EXPECT_EQ(packing->peak, 10);
 }
 
-TEST(Pack, EmptyBuffersAndEmptyLivesTakeNoPlace) {
+TEST(Pack, EmptyBuffersAndLifetimesNeedNoMemory) {
   const std::vector<Buffer> buffers = {{0, 4, 0}, {0, 4, 7}, {2, 2, 1000}};
   EXPECT_EQ(lower_bound(buffers), 7);
-  EXPECT_EQ(judged_peak(buffers, {.capacity = 7}), 7);
+  EXPECT_EQ(checked_peak(buffers, {.capacity = 7}), 7);
 }
 
 TEST(Pack, StepsMayBeNegativeAndFarApart) {
   const std::vector<Buffer> buffers = {{-1'000'000'000'000, 5, 3}, {0, 1'000'000'000'000, 4}, {-7, -3, 4}};
-  EXPECT_EQ(judged_peak(buffers), 7);
+  EXPECT_EQ(checked_peak(buffers), 7);
 }
 
 //   | d |   b   |
@@ -70,7 +70,7 @@ TEST(Pack, StepsMayBeNegativeAndFarApart) {
 TEST(Pack, FindsTheTwoLevelsOfAStaircase) {
   const std::vector<Buffer> buffers = {{0, 2, 4}, {1, 3, 4}, {2, 4, 4}, {0, 1, 4}};
   EXPECT_EQ(lower_bound(buffers), 8);
-  EXPECT_EQ(judged_peak(buffers), 8);
+  EXPECT_EQ(checked_peak(buffers), 8);
 }
 
 TEST(Pack, RoundsSizesUpToTheAlignment) {
@@ -85,9 +85,9 @@ TEST(Pack, RoundsSizesUpToTheAlignment) {
   EXPECT_FALSE(pack(buffers, {.capacity = 1023, .alignment = 256}).ok());
 }
 
-// Alive from first to last, they go to the bottom, and the rest falls into pieces that each
-// start above them.
-TEST(Pack, PutsWhatLivesThroughoutAtTheBottom) {
+// Buffers that live throughout go to the bottom, and the rest splits into independent problems
+// above them.
+TEST(Pack, PutsBuffersThatLiveThroughoutAtTheBottom) {
   const std::vector<Buffer> buffers = {{1, 3, 5}, {0, 10, 100}, {5, 8, 6}, {0, 10, 50}, {2, 4, 1}};
   const Result<Packing> packing = pack(buffers);
   ASSERT_TRUE(packing.ok());
@@ -97,7 +97,7 @@ TEST(Pack, PutsWhatLivesThroughoutAtTheBottom) {
   EXPECT_EQ(packing->peak, 156);
 }
 
-// The lowest peak, by trying every order: each box in turn on top of all that it meets.
+// The lowest peak over all orders: each buffer in turn on top of all that it overlaps in time.
 std::int64_t best_of_all_orders(std::span<const Buffer> buffers) {
   std::vector<std::size_t> order(buffers.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -119,15 +119,16 @@ std::int64_t best_of_all_orders(std::span<const Buffer> buffers) {
   return best;
 }
 
-// Problems this small that miss the lower bound are rare. In this one, a to g, 5 bytes are alive at
-// most. In 5 bytes b would leave a one end of them, and c and g would fill the other; f would leave d
-// one end, and c and e would fill the other. So g and e would share a byte, and both live at step 5.
-TEST(Pack, KnowsWhenTheLowerBoundIsOutOfReach) {
+// Small problems that miss the lower bound are rare. In this one, with buffers a to g, at most 5
+// bytes are live. In 5 bytes, b would leave a at one end, and c and g would fill the other; f would
+// leave d at one end, and c and e would fill the other. So g and e would share a byte, but both are
+// live at step 5.
+TEST(Pack, DetectsAnUnreachableLowerBound) {
   const std::vector<Buffer> buffers = {{1, 5, 3}, {0, 4, 2}, {4, 7, 1}, {6, 9, 3},
                                        {5, 7, 1}, {8, 9, 2}, {4, 6, 1}};
   EXPECT_EQ(lower_bound(buffers), 5);
   EXPECT_EQ(best_of_all_orders(buffers), 6);
-  EXPECT_EQ(judged_peak(buffers), 6);
+  EXPECT_EQ(checked_peak(buffers), 6);
   const Result<Packing> packing = pack(buffers, {.capacity = 5});
   ASSERT_FALSE(packing.ok());
   EXPECT_EQ(packing.error().message,
@@ -140,15 +141,15 @@ TEST(Pack, KnowsWhenTheLowerBoundIsOutOfReach) {
   EXPECT_EQ(without_search.error().hint, "raise the effort, now 0, or the capacity");
 }
 
-// While it is searched, parts of it are solved and given up again because another part cannot be.
-TEST(Pack, ForgetsWhatItGaveUp) {
+// During the search, subproblems are solved and discarded because another one has no solution.
+TEST(Pack, BacktracksCleanly) {
   const std::vector<Buffer> buffers = {{8, 10, 6}, {9, 10, 6}, {4, 6, 1}, {3, 6, 6}, {8, 10, 1},
                                        {1, 3, 3},  {4, 7, 5},  {0, 2, 4}, {6, 8, 3}, {4, 7, 1},
                                        {6, 9, 4},  {2, 4, 3},  {0, 3, 6}, {7, 9, 2}};
-  EXPECT_EQ(judged_peak(buffers, {.capacity = 14}), 14);
+  EXPECT_EQ(checked_peak(buffers, {.capacity = 14}), 14);
 }
 
-TEST(Pack, IsAsGoodAsTryingEveryOrder) {
+TEST(Pack, MatchesExhaustiveSearch) {
   Random random(3);
   for (int trial = 0; trial < 60; ++trial) {
     std::vector<Buffer> buffers;
@@ -156,11 +157,11 @@ TEST(Pack, IsAsGoodAsTryingEveryOrder) {
       const std::int64_t born = random.between(0, 8);
       buffers.push_back({born, born + random.between(1, 4), random.between(1, 6)});
     }
-    EXPECT_EQ(judged_peak(buffers), best_of_all_orders(buffers)) << "trial " << trial;
+    EXPECT_EQ(checked_peak(buffers), best_of_all_orders(buffers)) << "trial " << trial;
   }
 }
 
-TEST(Pack, NamesTheMostCrowdedStepWhenNothingCanFit) {
+TEST(Pack, NamesThePeakStepIfNothingFits) {
   const std::vector<Buffer> buffers = {{0, 4, 1024}, {2, 6, 256}, {3, 5, 2048}, {3, 4, 1}, {5, 9, 100}};
   const Result<Packing> packing = pack(buffers, {.capacity = 3000});
   ASSERT_FALSE(packing.ok());
@@ -171,7 +172,7 @@ TEST(Pack, NamesTheMostCrowdedStepWhenNothingCanFit) {
   EXPECT_EQ(packing.error().hint, "make the largest smaller or let them die sooner");
 }
 
-TEST(Pack, RefusesWhatIsNoProblem) {
+TEST(Pack, RejectsInvalidProblems) {
   const auto complaint = [](std::vector<Buffer> buffers, PackOptions options = {}) {
     const Result<Packing> packing = pack(buffers, options);
     if (packing.ok()) return std::string();
@@ -186,13 +187,13 @@ TEST(Pack, RefusesWhatIsNoProblem) {
             "the sizes of all buffers must add up to less than 2^63 bytes");
 }
 
-TEST(Pack, TakesSizesNearTheEndOfTheNumbers) {
+TEST(Pack, SupportsHugeSizes) {
   constexpr std::int64_t kHuge = std::int64_t{1} << 60;
   const std::vector<Buffer> buffers = {{0, 2, kHuge}, {1, 3, kHuge - 1}, {2, 4, kHuge}};
-  EXPECT_EQ(judged_peak(buffers), 2 * kHuge - 1);
+  EXPECT_EQ(checked_peak(buffers), 2 * kHuge - 1);
 }
 
-TEST(Check, SaysWhatIsWrong) {
+TEST(Check, ReportsErrors) {
   const std::vector<Buffer> buffers = {{1, 5, 10}, {3, 7, 10}, {5, 6, 10}};
   const auto complaint = [&](Packing packing, PackOptions options = {}) {
     const Status verdict = check(buffers, packing, options);
@@ -214,16 +215,16 @@ TEST(Check, SaysWhatIsWrong) {
 }
 
 // The example of boxes.h.
-TEST(Boxes, LivesAreCutToTheMomentsThatMatter) {
+TEST(Boxes, LifetimesReduceToRelevantMoments) {
   const std::vector<Buffer> buffers = {{0, 3, 4}, {1, 5, 4}, {4, 6, 4}};
   const Pieces cut = cut_into_pieces(buffers, 1);
   EXPECT_EQ(cut.unit, 4);
-  // b meets both moments, so it lies at the bottom, and a and c each on their own above it.
+  // b is live at both moments, so it goes to the bottom, with a and c separately above it.
   EXPECT_TRUE(cut.pieces.empty());
   EXPECT_EQ(cut.offsets, (Offsets{1, 0, 1}));
 }
 
-// As many as are searched at most: the search goes as deep as there are buffers.
+// As many buffers as the search accepts: it goes as deep as there are buffers.
 TEST(Pack, SearchesAThousandBuffers) {
   Random random(5);
   std::vector<Buffer> buffers;
@@ -231,14 +232,14 @@ TEST(Pack, SearchesAThousandBuffers) {
     const std::int64_t born = random.between(0, 200);
     buffers.push_back({born, born + random.between(2, 40), random.between(1, 1000)});
   }
-  const std::int64_t quick = judged_peak(buffers, {.effort = 0});
+  const std::int64_t quick = checked_peak(buffers, {.effort = 0});
   ASSERT_GT(quick, lower_bound(buffers));
-  EXPECT_LE(judged_peak(buffers, {.effort = 3'000}), quick);
+  EXPECT_LE(checked_peak(buffers, {.effort = 3'000}), quick);
 }
 
-// A program of many layers: saved activations nest, temporaries come and go on top of them, weights
-// stay. It must not take long, whatever the number of collisions.
-TEST(Pack, LargeProgramsComeOutNearTheLowerBound) {
+// A program of many layers: saved activations nest, temporaries come and go above them, weights
+// stay. It must be fast for any number of overlaps.
+TEST(Pack, LargeProgramsPackNearTheLowerBound) {
   constexpr std::int64_t kSteps = 8'000;
   Random random(11);
   std::vector<Buffer> buffers;
@@ -251,7 +252,7 @@ TEST(Pack, LargeProgramsComeOutNearTheLowerBound) {
     buffers.push_back({kSteps + step, kSteps + step + random.between(1, 9), size});
   }
   const std::int64_t bound = lower_bound(buffers, 512);
-  const std::int64_t peak = judged_peak(buffers, {.alignment = 512});
+  const std::int64_t peak = checked_peak(buffers, {.alignment = 512});
   EXPECT_GE(peak, bound);
   EXPECT_LE(peak, bound + bound / 100);
 }
@@ -268,7 +269,7 @@ std::int64_t number(std::string_view text) {
   return value;
 }
 
-// A file "name.capacity.csv" with the columns id, lower, upper, size.
+// A file "name.capacity.csv" with the columns id, lower, upper and size.
 Instance read_instance(const std::filesystem::path& path) {
   Instance instance{path, number(path.stem().extension().string().substr(1)), {}};
   std::ifstream file(path);

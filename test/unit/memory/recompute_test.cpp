@@ -1,4 +1,4 @@
-// Keep or recompute: against brute force, against proven optima, and what must hold at any size.
+// Keep or recompute: compared with brute force and proven optima, and invariants at any size.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -46,7 +46,7 @@ RecomputeGraph unit_chain(std::int32_t nodes) {
   return graph;
 }
 
-// Five nodes a layer, two of them at the ends of residual branches.
+// Five nodes per layer, two of them at the ends of residual branches.
 RecomputeGraph transformer(std::int32_t layers) {
   RecomputeGraph graph{"transformer", 1, {}};
   std::int32_t base = -1;
@@ -62,9 +62,9 @@ RecomputeGraph transformer(std::int32_t layers) {
   return graph;
 }
 
-// A plain search over what is there, written from the rules alone.
+// A plain search over states, written from the rules alone.
 struct Brute {
-  using State = std::tuple<std::set<int>, std::set<int>, int, bool>;  // x, gradients, B to do, loss seen
+  using State = std::tuple<std::set<int>, std::set<int>, int, bool>;  // x, gradients, B to do, loss done
 
   static double least_time(const RecomputeGraph& graph, std::int64_t budget) {
     const int count = static_cast<int>(graph.nodes.size());
@@ -176,8 +176,8 @@ TEST(Recompute, ReachesProvenOptima) {
   }
 }
 
-// The solver for long chains, held against the exact one where both can be run.
-TEST(Recompute, ChainsOfBlocksStayNearTheOptimum) {
+// The solver for long chains compared with the exact one where both can run.
+TEST(Recompute, ChainsOfBlocksAreNearTheOptimum) {
   Random random(11);
   double worst = 1;
   for (int i = 0; i < 30; ++i) {
@@ -207,7 +207,7 @@ TEST(Recompute, ChainsOfBlocksStayNearTheOptimum) {
   EXPECT_LE(worst, 1.25);
 }
 
-TEST(Recompute, GreedyAndMendedStepsAreValid) {
+TEST(Recompute, GreedyAndRepairedStepsAreValid) {
   Random random(13);
   for (int i = 0; i < 15; ++i) {
     const RecomputeGraph graph = random_graph(random, random.between(3, 24), 9);
@@ -247,14 +247,15 @@ TEST(Recompute, LongChainsAndTransformersAreMonotone) {
   }
   EXPECT_EQ(recompute(unit_chain(60), 0)->least_budget, 5);
   EXPECT_TRUE(recompute(unit_chain(60), 0)->least_proven);
-  // B of an attention beside which the gradient of the layer's base lives: no x of the base is held then.
+  // The minimum is at the backward pass of an attention, while the gradient of the layer's input is
+  // live and no activation of it is kept.
   const Recomputation least = *recompute(transformer(12), 0);
   EXPECT_EQ(least.least_budget, 1 + 2 * (9 + 3) + 1);
   EXPECT_TRUE(least.least_proven);
   EXPECT_EQ(replay(transformer(12), least.least_steps)->peak, least.least_budget);
 }
 
-TEST(Recompute, RefusesWhatIsNoGraph) {
+TEST(Recompute, RejectsInvalidGraphs) {
   const auto refusal = [](std::vector<RecomputeNode> nodes, std::int64_t input = 0) {
     const auto found = recompute({"g", input, std::move(nodes)}, 10);
     return found.ok() ? std::string("taken") : found.error().message;

@@ -1,4 +1,4 @@
-// Tiles through a small fast memory: the contest's worked examples, what is refused, and plans.
+// Tiling for a small fast memory: the contest's worked examples, what is rejected, and plans.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -79,7 +79,7 @@ TilingProblem chained() {
   return problem;
 }
 
-TEST(Tiling, RefusesWhatCannotRun) {
+TEST(Tiling, RejectsInvalidTilings) {
   const auto refusal = [](std::vector<TilingStep> steps) {
     const auto found = price(chained(), steps);
     return found.ok() ? std::string("runs") : found.error().message;
@@ -106,7 +106,7 @@ TEST(Tiling, PlansAreAtLeastAsGoodAsTheExamples) {
   EXPECT_LE(plan->price.total, 6915.2 + 1e-6);  // of the example's better strategy
 }
 
-TEST(Tiling, PlansForTheContestAreJudgedAsPlanned) {
+TEST(Tiling, ContestPlansMatchTheirEvaluation) {
   for (const std::string name : {"mlsys-2026-1", "mlsys-2026-5"}) {
     std::ifstream file(kTilings / (name + ".json"));
     if (!file) GTEST_SKIP() << "no corpus";
@@ -114,9 +114,9 @@ TEST(Tiling, PlansForTheContestAreJudgedAsPlanned) {
     const auto plan = plan_tiling(problem);
     ASSERT_TRUE(plan.ok()) << plan.error().message;
     for (const std::int64_t held : plan->price.elements) EXPECT_LE(held, problem.capacity);
-    // Three products of 512 in even parts: 314,573 with tiles of the native side alone.
+    // Three products of 512 in even tiles: 314,573 with tiles of the native side only.
     if (name == "mlsys-2026-1") EXPECT_LT(plan->price.total, 270000);
-    // Of a participant: 690,221 for the second, by a model that lets a tile's strips hide each other.
+    // A participant's 690,221 for the second, in a model that lets a tile's strips overlap.
     if (name == "mlsys-2026-5") EXPECT_LT(plan->price.total, 1.01 * 690221.2);
   }
 }

@@ -1,4 +1,5 @@
-// Seeded mutations of plans and of shipped algorithms: each is refused, or shown harmless by runs of its data.
+// Seeded mutations of plans and of shipped algorithms: each is rejected, or simulations show it
+// harmless.
 #include <gtest/gtest.h>
 
 #include "../../plans/mutations.h"
@@ -12,11 +13,11 @@
 namespace weft::collective {
 namespace {
 
-const std::uint64_t kSchedules = thorough_or(40, 12);  // of what was accepted
+const std::uint64_t kSchedules = thorough_or(40, 12);  // per accepted mutation
 const std::uint64_t kSeeds = thorough_or(3000, 500);
 const int kRefused = thorough_or(1000, 150), kHarmless = thorough_or(20, 3);
 
-TEST(Mutations, ThePlansTheyBeginWithComputeWhatTheyPromise) {
+TEST(Mutations, OriginalPlansAreCorrect) {
   for (const plans::GoodPlan& good : plans::good_plans()) {
     const OneSided plan = plans::plan_of(std::string(good.text));
     for (std::uint64_t seed = 0; seed < kSchedules; ++seed)
@@ -24,23 +25,23 @@ TEST(Mutations, ThePlansTheyBeginWithComputeWhatTheyPromise) {
   }
 }
 
-// The simulator must be able to tell: most of what is broken is seen to go wrong within a few hundred schedules.
-TEST(Mutations, BrokenPlansDoGoWrong) {
-  int seen = 0, told = 0;
+// The simulator must detect errors: most broken plans go wrong within a few hundred schedules.
+TEST(Mutations, BrokenPlansFailInSimulation) {
+  int seen = 0, total = 0;
   for (const plans::BrokenPlan& broken : plans::broken_plans()) {
     const OneSided plan = plans::broken_plan(broken);
     if (check_form(plan)) continue;
-    ++told;
+    ++total;
     for (std::uint64_t seed = 0; seed < 300; ++seed)
       if (!plans::PlanSimulator(plan, seed).run().empty()) {
         ++seen;
         break;
       }
   }
-  EXPECT_GE(seen * 4, told * 3) << seen << " of " << told;
+  EXPECT_GE(seen * 4, total * 3) << seen << " of " << total;
 }
 
-TEST(Mutations, OfPlansAreRefusedOrHarmless) {
+TEST(Mutations, OfPlansAreRejectedOrHarmless) {
   int refused = 0, harmless = 0;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     plans::Mutations mutations(seed);
@@ -60,14 +61,14 @@ TEST(Mutations, OfPlansAreRefusedOrHarmless) {
   EXPECT_GT(harmless, 5 * kHarmless);
 }
 
-TEST(Mutations, OfShippedAlgorithmsAreRefusedOrHarmless) {
+TEST(Mutations, OfShippedAlgorithmsAreRejectedOrHarmless) {
   std::vector<Program> programs;
   for (const std::string_view name : shipped_algorithms().names())
     for (const std::string ranks : {"(ranks=2)", "(ranks=4)"}) {
       const auto reference = parse_reference(std::string(name) + ranks);
       if (!reference.ok()) continue;
       const auto moves = trace(*shipped_algorithms().find(name), reference->arguments, shipped_algorithms());
-      if (!moves.ok()) continue;  // it asks for other parameters
+      if (!moves.ok()) continue;  // it requires other parameters
       auto program = compile(*moves, {});
       if (program.ok()) programs.push_back(std::move(*program));
     }

@@ -1,4 +1,5 @@
-// Plans that put and signal: made from programs that send and receive, judged, and broken on purpose.
+// Plans with put and signal: lowered from programs with send and receive, checked, and broken on
+// purpose.
 #include "weft/collectives/one_sided/one_sided.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +14,8 @@
 namespace weft::collective {
 namespace {
 
-// Each rank's threadblock passes sums around the ring, then the results; `count` chunks at a time.
+// Each rank's threadblock passes partial sums around the ring, then the results; `count` chunks at
+// a time.
 Program ring_all_reduce(std::int32_t ranks, std::int32_t count) {
   Program program;
   program.name = "ring";
@@ -36,7 +38,7 @@ Program ring_all_reduce(std::int32_t ranks, std::int32_t count) {
   return program;
 }
 
-// A chain in which other threadblocks send on what one has received.
+// A chain in which other threadblocks forward what one has received.
 constexpr std::string_view kChain = R"(program chain
 collective broadcast, 3 ranks, 2 chunks, out of place
 protocol Simple, 2 channels
@@ -73,7 +75,7 @@ OneSided lowered(const Program& program, const OneSidedOptions& options = {}) {
   return std::move(plan).value();
 }
 
-std::string told(const Report& report) { return report.finding ? print(*report.finding) : "right"; }
+std::string finding_text(const Report& report) { return report.finding ? print(*report.finding) : "right"; }
 
 std::vector<OneSidedStep>& steps(OneSided& plan, std::int32_t rank, std::int32_t block = 0) {
   return plan.ranks[rank].blocks[block];
@@ -85,7 +87,7 @@ void erase_first(std::vector<OneSidedStep>& from, Verb verb) {
   from.erase(at);
 }
 
-TEST(OneSidedVerbs, EveryWordIsItsOwn) {
+TEST(OneSidedVerbs, EveryVerbHasItsOwnName) {
   for (std::size_t i = 0; i < kVerbs; ++i)
     EXPECT_EQ(find_verb(word(static_cast<Verb>(i))), static_cast<Verb>(i)) << name(static_cast<Verb>(i));
   EXPECT_EQ(find_verb("glre"), std::nullopt);
@@ -95,56 +97,56 @@ TEST(OneSidedVerbs, EveryWordIsItsOwn) {
   EXPECT_FALSE(sums(Verb::read_put_packets));
 }
 
-TEST(LowerOneSided, ASendBecomesPutNopSignal) {
+TEST(LowerOneSided, LowersASendToPutNopSignal) {
   const Program program = ring_all_reduce(2, 1);
-  ASSERT_EQ(check(program).finding, std::nullopt) << told(check(program));
+  ASSERT_EQ(check(program).finding, std::nullopt) << finding_text(check(program));
   const OneSided plan = lowered(program);
   std::vector<std::string_view> words;
   for (const OneSidedStep& step : plan.ranks[0].blocks[0]) words.push_back(word(step.verb));
   EXPECT_EQ(words,
             (std::vector<std::string_view>{"rlxsignal", "rlxwait", "nop", "put", "nop", "signal", "wait",
                                            "nop", "res", "nop", "signal", "wait", "nop", "copy"}));
-  EXPECT_EQ(plan.ranks[0].scratch_chunks, 2) << "a chunk for each message";
+  EXPECT_EQ(plan.ranks[0].scratch_chunks, 2) << "one chunk per message";
   EXPECT_EQ(plan.collective_word, "allreduce");
 }
 
-RC_GTEST_PROP(LowerOneSided, RingsStayRight, ()) {
+RC_GTEST_PROP(LowerOneSided, RingsStayCorrect, ()) {
   const auto ranks = *rc::gen::inRange(2, 6);
   const auto count = *rc::gen::inRange(1, 4);
   const auto node = *rc::gen::inRange(0, 4);
   const Program program = ring_all_reduce(ranks, count);
-  RC_ASSERT(told(check(program)) == "right");
+  RC_ASSERT(finding_text(check(program)) == "right");
   const auto plan = lower_one_sided(program, {.ranks_per_node = node});
   RC_ASSERT(plan.ok());
-  RC_ASSERT(told(check(*plan)) == "right");
+  RC_ASSERT(finding_text(check(*plan)) == "right");
 }
 
 TEST(LowerOneSided, WaitsWithinARankBecomeSemaphores) {
   const Program program = chain();
-  ASSERT_EQ(told(check(program)), "right");
+  ASSERT_EQ(finding_text(check(program)), "right");
   OneSided plan = lowered(program);
-  EXPECT_EQ(plan.ranks[1].semaphores, std::vector<std::int32_t>{0}) << "one for the pair of blocks";
+  EXPECT_EQ(plan.ranks[1].semaphores, std::vector<std::int32_t>{0}) << "one per pair of threadblocks";
   EXPECT_EQ(std::ranges::count(steps(plan, 1, 1), Verb::acquire, &OneSidedStep::verb), 2)
-      << "a wait for what was waited for already is left out";
-  EXPECT_EQ(told(check(plan)), "right");
+      << "redundant waits are omitted";
+  EXPECT_EQ(finding_text(check(plan)), "right");
 
   OneSided broken = plan;
   erase_first(steps(broken, 1, 1), Verb::acquire);
-  EXPECT_EQ(check(broken).verdict(), Verdict::race) << told(check(broken));
+  EXPECT_EQ(check(broken).verdict(), Verdict::race) << finding_text(check(broken));
   broken = plan;
   erase_first(steps(broken, 1, 0), Verb::release);
-  EXPECT_EQ(check(broken).verdict(), Verdict::deadlock) << told(check(broken));
+  EXPECT_EQ(check(broken).verdict(), Verdict::deadlock) << finding_text(check(broken));
 }
 
-TEST(LowerOneSided, OtherNodesAreReachedThroughPorts) {
+TEST(LowerOneSided, ReachesOtherNodesThroughPorts) {
   OneSided plan = lowered(ring_all_reduce(4, 1), {.ranks_per_node = 2});
   EXPECT_EQ(plan.ranks[1].memory_peers, std::vector<std::int32_t>{0});
   EXPECT_EQ(plan.ranks[1].port_peers, std::vector<std::int32_t>{2});
   EXPECT_EQ(std::ranges::count(steps(plan, 1), Verb::put_signal_flush, &OneSidedStep::verb), 6);
-  EXPECT_EQ(told(check(plan)), "right");
+  EXPECT_EQ(finding_text(check(plan)), "right");
 }
 
-TEST(LowerOneSided, RefusesWhatDoesNotFit) {
+TEST(LowerOneSided, RejectsWhatDoesNotFit) {
   const auto ring = lower_one_sided(ring_all_reduce(12, 1));
   ASSERT_FALSE(ring.ok());
   EXPECT_EQ(ring.error().message, "gpu 0 tb 0: expected at most 64 operations, found 124");
@@ -153,20 +155,20 @@ TEST(LowerOneSided, RefusesWhatDoesNotFit) {
   EXPECT_EQ(lower_one_sided(uneven).error().message, "expected blocks of one size, found several");
 }
 
-TEST(CheckOneSided, EveryMissingStepIsFound) {
+TEST(CheckOneSided, FindsEveryMissingStep) {
   const OneSided plan = lowered(ring_all_reduce(3, 1));
   OneSided broken = plan;
   erase_first(steps(broken, 1), Verb::wait);
-  EXPECT_EQ(check(broken).verdict(), Verdict::race) << told(check(broken));
+  EXPECT_EQ(check(broken).verdict(), Verdict::race) << finding_text(check(broken));
   broken = plan;
   erase_first(steps(broken, 1), Verb::signal);
-  EXPECT_EQ(check(broken).verdict(), Verdict::deadlock) << told(check(broken));
+  EXPECT_EQ(check(broken).verdict(), Verdict::deadlock) << finding_text(check(broken));
   broken = plan;
   std::ranges::find(steps(broken, 2), Verb::put, &OneSidedStep::verb)->sources[0].index = 0;
-  EXPECT_EQ(check(broken).verdict(), Verdict::wrong_result) << told(check(broken));
+  EXPECT_EQ(check(broken).verdict(), Verdict::wrong_result) << finding_text(check(broken));
 }
 
-// One rank, one block, one step.
+// One rank, one threadblock, one step.
 OneSided single(OneSidedStep step) {
   OneSided plan;
   plan.collective_word = "test";
@@ -189,7 +191,7 @@ Operand remote(std::int32_t rank, Buffer buffer, std::int32_t index, std::int32_
   return {Operand::Where::remote, rank, buffer, index, count};
 }
 
-TEST(CheckOneSided, FormIsJudgedBeforeAnythingRuns) {
+TEST(CheckOneSided, ChecksFormFirst) {
   const auto text = [](OneSidedStep step) {
     const auto finding = check_form(single(std::move(step)));
     return finding ? print(*finding) : "fine";
@@ -262,7 +264,7 @@ TEST(OneSidedActions, ASignalRaisesTheOtherEnd) {
   EXPECT_EQ(raised.name, "memory channel 0 from gpu 0");
   plan.ranks[1].memory_peers.clear();
   actions = to_actions(plan, Grain::chunk);
-  EXPECT_EQ(actions.actions[0].raise, -1) << "nobody is at the other end";
+  EXPECT_EQ(actions.actions[0].raise, -1) << "no rank is at the other end";
 }
 
 }  // namespace

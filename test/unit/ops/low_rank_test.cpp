@@ -1,4 +1,4 @@
-// A matrix as two thin ones: what is lost, and of what nothing is.
+// A matrix as two thin factors: the error, and where it is zero.
 #include "weft/plan/ops/low_rank.h"
 
 #include <cmath>
@@ -38,7 +38,7 @@ std::vector<float> minus(std::vector<float> a, const std::vector<float>& b) {
   return a;
 }
 
-// A matrix of that rank and no more.
+// A matrix of exactly that rank.
 std::vector<float> of_rank(MatrixShape shape, std::int64_t rank) {
   const std::vector<float> p = drawn(shape.rows * rank, 3), q = drawn(shape.columns * rank, 5);
   std::vector<float> x(static_cast<std::size_t>(shape.rows * shape.columns));
@@ -50,7 +50,7 @@ std::vector<float> of_rank(MatrixShape shape, std::int64_t rank) {
   return x;
 }
 
-TEST(LowRank, LosesNothingOfAMatrixOfThatRank) {
+TEST(LowRank, IsExactForAMatrixOfThatRank) {
   for (const MatrixShape shape : {MatrixShape{40, 30}, {7, 61}, {33, 5}, {1, 9}, {9, 1}})
     for (const std::int64_t rank : {1, 2, 4}) {
       const std::vector<float> x = of_rank(shape, std::min({rank, shape.rows, shape.columns}));
@@ -59,7 +59,7 @@ TEST(LowRank, LosesNothingOfAMatrixOfThatRank) {
     }
 }
 
-TEST(LowRank, NoRowLosesMoreThanItsLength) {
+TEST(LowRank, NoRowErrorExceedsItsNorm) {
   const MatrixShape shape{24, 17};
   const std::vector<float> x = drawn(24 * 17, 1);
   double before = length(x);
@@ -73,7 +73,7 @@ TEST(LowRank, NoRowLosesMoreThanItsLength) {
   }
 }
 
-TEST(LowRank, TakesAnyMagnitudeAndShowsWhatIsNoNumber) {
+TEST(LowRank, SupportsAnyMagnitudeAndPreservesNaN) {
   const MatrixShape shape{6, 5};
   for (const float scale : {1e-30f, 1e30f}) {
     std::vector<float> x = of_rank(shape, 1);
@@ -90,14 +90,15 @@ TEST(LowRank, TakesAnyMagnitudeAndShowsWhatIsNoNumber) {
   }
 }
 
-TEST(LowRank, ALastRowMayLackNumbers) {
+TEST(LowRank, TheLastRowMayBeIncomplete) {
   const std::vector<float> x = drawn(4 * 9 - 3, 2);
   const std::vector<float> back = there_and_back(x, {4, 9}, 4);
   EXPECT_LT(length(minus(x, back)), 1e-4 * length(x));
 }
 
-// k (M + N) < M N, of Project Adam: 3000 columns of a matrix of 10,000 x 1000 are more than it is itself.
-TEST(LowRank, ItsBytesAreThoseOfTheFactors) {
+// k (M + N) < M N, from Project Adam: at rank 3000, the factors of a matrix of 10,000 x 1000 are
+// larger than the matrix.
+TEST(LowRank, CountsTheBytesOfTheFactors) {
   const Codec adam{CodecKind::low_rank, 1000, 3000};
   EXPECT_EQ(encoded_bytes(adam, 10'000'000), 4 * 33'000'000);
   EXPECT_EQ(encoded_bytes({CodecKind::low_rank, 1000, 4}, 10'000'000), 4 * 4 * 11'000);

@@ -1,4 +1,4 @@
-// What operators say about operands that do not fit.
+// Errors of operators for operands that do not fit.
 #include <cctype>
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace weft::ops {
 namespace {
 
-// operator | type | .. | {attributes} | ! what is said
+// operator | type | .. | {attributes} | ! message
 constexpr std::string_view kErrors = R"(
 contract | f32[b=2,d=784] | f32[d=512,f=2] | {to=[b,f]} | ! index d has size 784 in operand 0 but 512 in operand 1
 contract | f32[b=2,d=3] | {to=[q]} | ! index q is not among [b, d]
@@ -140,7 +140,7 @@ broadcast-from | f32[d=2] | {axis=gpu, root=-1} | ! root must be from 0 to 10485
 permute-ranks | f32[d=2] | {axis=gpu, by=-9223372036854775808} | ! by must be from -1048576 to 1048576
 )";
 
-TEST(OpsInfer, SaysWhatDoesNotFit) {
+TEST(OpsInfer, ReportsErrors) {
   for (Case& c : read_cases(kErrors)) {
     const std::string expected = c.operands.back().substr(2);
     c.operands.pop_back();
@@ -154,8 +154,8 @@ TEST(OpsInfer, SaysWhatDoesNotFit) {
   }
 }
 
-// What Graph::add promises: a node that does not fit leaves no trace.
-TEST(OpsInfer, LeavesTheGraphAsItWas) {
+// The guarantee of Graph::add: a node that does not fit leaves no trace.
+TEST(OpsInfer, LeavesTheGraphUnchangedOnErrors) {
   plan::Graph graph = graph_of({"neg", {"f32[b=2]"}});
   const plan::ValueId x(0);
   const std::size_t nodes = graph.node_count(), values = graph.value_count();
@@ -165,13 +165,13 @@ TEST(OpsInfer, LeavesTheGraphAsItWas) {
   EXPECT_EQ(graph.value_count(), values);
 }
 
-// They are found by address: one more must be listed there.
-TEST(OpsInfer, EveryCommunicationIsFound) {
+// Operators are found by address: a new one must be listed there.
+TEST(OpsInfer, FindsEveryCommunication) {
   for (const plan::Operator* op : all().all())
     EXPECT_EQ(find_communication(*op), dynamic_cast<const Communication*>(op)) << op->name();
 }
 
-// Names are kebab-case and attributes are words, so that plan text reads.
+// Names are kebab-case and attributes are words, so that plans are readable.
 TEST(OpsInfer, NamesAreKebabCase) {
   for (const plan::Operator* op : all().all()) {
     for (const char letter : op->name())

@@ -30,9 +30,9 @@ constexpr std::string_view kPlan = R"(plan two
 return h=%4, x=%0
 )";
 
-TEST(OpsInterpret, GivesTheOutputsInOrder) {
+TEST(OpsInterpret, ReturnsOutputsInOrder) {
   const Tensors<double> inputs = {{"x", {{2, 2}, {1, 2, 3, -4}}}, {"w", {{2, 1}, {1, 1}}}};
-  const auto outputs = interpret<double>(read(kPlan), from(inputs));  // `unused` is not asked for
+  const auto outputs = interpret<double>(read(kPlan), from(inputs));  // `unused` is not requested
   ASSERT_TRUE(outputs.ok()) << outputs.error().message;
   ASSERT_EQ(outputs->size(), 2u);
   EXPECT_EQ((*outputs)[0].data, (std::vector<double>{3, 0}));
@@ -40,7 +40,7 @@ TEST(OpsInterpret, GivesTheOutputsInOrder) {
   EXPECT_EQ((*outputs)[1].data, inputs.at("x").data);
 }
 
-TEST(OpsInterpret, SaysWhatIsMissingOrMisshapen) {
+TEST(OpsInterpret, ReportsMissingAndMisshapenInputs) {
   Tensors<float> inputs = {{"x", {{2, 2}, {1, 2, 3, 4}}}};
   EXPECT_EQ(interpret<float>(read(kPlan), from(inputs)).error().message, "no value given for parameter w");
   inputs["w"] = {{1, 2}, {1, 1}};
@@ -48,7 +48,7 @@ TEST(OpsInterpret, SaysWhatIsMissingOrMisshapen) {
             "parameter w has sizes [1, 2] but the plan expects f32[d=2,f=1]");
 }
 
-TEST(OpsInterpret, RefusesValuesMeantForACluster) {
+TEST(OpsInterpret, RejectsHugeValues) {
   const plan::Graph graph = read(R"(plan big
 %0 = constant {value=1, dtype=f32}
 %1 = broadcast %0 {type=f32[b=1000000,d=1000000]}
@@ -60,7 +60,7 @@ return y=%1
             "broadcast is too large to interpret: 1000000000000 elements, the limit is 268435456");
 }
 
-TEST(OpsInterpret, TheFieldSeesIdentitiesAndOnlyThose) {
+TEST(OpsInterpret, TheFieldProvesExactlyTheIdentities) {
   const plan::Graph graph = read(R"(plan same
 %0 = input {name=x, type=f32[d=5]}
 %1 = sigmoid %0
@@ -78,8 +78,8 @@ return left=%2, right=%3, other=%4
   EXPECT_NE(outputs[0].data, outputs[2].data);
 }
 
-// A builder call that would change nothing adds nothing.
-TEST(OpsInterpret, BuildersAddNoIdleNodes) {
+// A builder call that would change nothing adds no node.
+TEST(OpsInterpret, BuildersAddNoRedundantNodes) {
   plan::Graph graph = read(kPlan);
   const plan::ValueId x(0);
   const plan::Type type = graph.type(x);
@@ -97,7 +97,7 @@ TEST(OpsInterpret, BuildersAddNoIdleNodes) {
   EXPECT_EQ(graph.node_count(), before);
 }
 
-// A product that sums nothing is a mul when its indices fall into place, else a contraction; never
+// A product without a sum is a mul if its indices are in the right order, else a contraction; never
 // a mul and a transpose.
 TEST(OpsInterpret, ProductsNeedOneNode) {
   plan::Graph graph = graph_of({"mul", {"f32[b=2]", "f32[d=3,b=2]"}});

@@ -1,4 +1,4 @@
-// The prime field: exact arithmetic, and uninterpreted functions and order.
+// The prime field: exact arithmetic, with uninterpreted functions and order.
 #include <cmath>
 #include <limits>
 
@@ -22,12 +22,13 @@ RC_GTEST_PROP(OpsNumber, FieldArithmeticIsExact, (std::uint64_t a, std::uint64_t
   RC_ASSERT(x == Field() || x * x.inverse() == Field(1));
 }
 
-RC_GTEST_PROP(OpsNumber, WholeNumbersComeBack, (std::int32_t value)) {
+RC_GTEST_PROP(OpsNumber, IntegersRoundTrip, (std::int32_t value)) {
   RC_ASSERT(kNumbers.to_integer(kNumbers.from_integer(value)) == value);
   RC_ASSERT(kNumbers.from(value) == kNumbers.from_integer(value));
 }
 
-// A double is a fraction with a power of two below; in the field that fraction is exact.
+// A double is a fraction with a power of two in the denominator; in the field that fraction is
+// exact.
 RC_GTEST_PROP(OpsNumber, DoublesAreFractions, (std::int32_t a, std::int16_t b)) {
   const double x = a / 1024.0, y = b / 4096.0;
   RC_ASSERT(kNumbers.from(x) + kNumbers.from(y) == kNumbers.from(x + y));
@@ -72,7 +73,7 @@ TEST(OpsNumber, PowersAndRemainders) {
   EXPECT_EQ(kNumbers.remainder(Field(17), Field()), Field());
 }
 
-TEST(OpsNumber, FloatsBeyondIntegersStayFar) {
+TEST(OpsNumber, FloatsBeyondIntegersSaturate) {
   const Numbers<float> numbers;
   EXPECT_LT(numbers.to_integer(std::nanf("")), -1000);
   EXPECT_GT(numbers.to_integer(1e30f), std::int64_t{1} << 61);

@@ -1,6 +1,6 @@
-// Signatures are promises: what a signature calls parallel may be computed in slices and laid end
-// to end, what it calls reduced in slices whose results combine by the monoid. Here every operator
-// keeps its word, exactly, in the prime field.
+// Signatures are guarantees: along an index that a signature calls parallel, results of slices can
+// be concatenated; along one that it calls reduced, results of slices combine by the monoid. Here
+// every operator is checked, exactly, in the prime field.
 #include <set>
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ struct Cut {
   std::int64_t begin, end;
 };
 
-// The part of x along one of its dims; `cut` counts in loop steps, `step` elements each.
+// The slice of x along one of its dims. `cut` counts in loop steps of `step` elements each.
 Tensor<Field> sliced(const Tensor<Field>& x, std::size_t dim, Cut cut, std::int64_t step) {
   std::int64_t outer = 1, inner = 1;
   for (std::size_t i = 0; i < dim; ++i) outer *= x.sizes[i];
@@ -41,7 +41,7 @@ plan::TypeId resized(plan::Graph& graph, plan::Type type,
   return *graph.intern_type(type.dtype, dims);
 }
 
-// The node's attributes for a slice: types it holds shrink along the index.
+// The node's attributes for a slice: types in them shrink along the index.
 std::vector<plan::AttributeValue> attributes_for(plan::Graph& graph, const plan::NodeView& node, Symbol index,
                                                  Cut cut) {
   std::vector<plan::AttributeValue> values;
@@ -63,7 +63,7 @@ std::vector<plan::AttributeValue> attributes_for(plan::Graph& graph, const plan:
   return values;
 }
 
-// The node's results on the operands' slices.
+// The node's results on slices of its operands.
 std::vector<Tensor<Field>> evaluate_slice(plan::Graph& graph, plan::NodeId id,
                                           const std::vector<Tensor<Field>>& operands, const Slicing& slicing,
                                           std::int64_t size, Cut cut, const Numbers<Field>& numbers) {
@@ -101,7 +101,7 @@ void combine(Tensor<Field>& total, const Tensor<Field>& part, plan::Monoid monoi
   }
 }
 
-// Returns how many slicings were tried.
+// Returns the number of slicings tried.
 int check_slicings(const Case& c) {
   SCOPED_TRACE(text_of(c));
   plan::Graph graph = graph_of(c);
@@ -122,7 +122,7 @@ int check_slicings(const Case& c) {
     if (slicing.positional || size < 2) continue;
     SCOPED_TRACE(fmt::format("index {}", graph.text(slicing.index)));
     ++tried;
-    const Cut low{0, (size + 1) / 2}, high{(size + 1) / 2, size};  // uneven where it can be
+    const Cut low{0, (size + 1) / 2}, high{(size + 1) / 2, size};  // uneven where possible
     const auto first = evaluate_slice(graph, id, operands, slicing, size, low, numbers);
     const auto second = evaluate_slice(graph, id, operands, slicing, size, high, numbers);
     for (std::size_t k = 0; k < whole.size(); ++k) {
@@ -144,15 +144,15 @@ int check_slicings(const Case& c) {
   return tried;
 }
 
-TEST(OpsSlicing, SlicesStitchToTheWhole) {
+TEST(OpsSlicing, SlicesComposeTheWhole) {
   for (const Case& c : all_cases()) check_slicings(c);
 }
 
-// Operators with nothing to slice, or whose every index is positional.
+// Operators that cannot be sliced, or whose indices are all positional.
 const std::set<std::string, std::less<>> kNothingToSlice = {"input",    "parameter", "state",   "constant",
                                                             "position", "dropout",   "exchange"};
 
-TEST(OpsSlicing, EveryOperatorIsTried) {
+TEST(OpsSlicing, TestsEveryOperator) {
   std::set<std::string, std::less<>> tried;
   for (const Case& c : all_cases())
     if (check_slicings(c) > 0) tried.insert(c.op);
@@ -160,8 +160,8 @@ TEST(OpsSlicing, EveryOperatorIsTried) {
     EXPECT_NE(tried.contains(name), kNothingToSlice.contains(name)) << name;
 }
 
-// A loop must name real dims, each dim of each operand and result must be walked by at most one
-// parallel or reduced loop, and every dim of every result by some loop.
+// A loop must name existing dims; each dim of each operand and result belongs to at most one
+// parallel or reduced loop, and every dim of every result to some loop.
 TEST(OpsSlicing, SignaturesCoverEveryDim) {
   for (const Case& c : all_cases()) {
     SCOPED_TRACE(text_of(c));

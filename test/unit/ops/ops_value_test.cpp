@@ -149,7 +149,7 @@ std::vector<double> numbers_in(const std::string& text) {
   return numbers;
 }
 
-// The last operand of a row is no operand but the results: "=> 1 2 ; 3".
+// The last "operand" of a row holds the results: "=> 1 2 ; 3".
 struct Row {
   Case what;
   std::vector<std::vector<double>> results;
@@ -194,11 +194,11 @@ void check(const Row& row, double tolerance) {
   }
 }
 
-TEST(OpsValue, InDouble) {
+TEST(OpsValue, ComputesInDouble) {
   for (const Row& row : rows()) check<double>(row, 1e-7);
 }
 
-TEST(OpsValue, InFloat) {
+TEST(OpsValue, ComputesInFloat) {
   for (const Row& row : rows()) check<float>(row, 1e-5);
 }
 
@@ -209,7 +209,7 @@ TEST(OpsValue, EveryOperatorHasACase) {
   for (const std::string_view name : all().names()) EXPECT_TRUE(covered.contains(name)) << name;
 }
 
-// A mask is a function of step, stream and place alone.
+// A mask depends only on step, stream and position.
 TEST(OpsValue, DropoutDrawsTheSameMaskForTheSameStep) {
   const auto kept = [](int step, int stream) {
     const plan::Graph graph =

@@ -13,8 +13,8 @@
 namespace weft::plan {
 namespace {
 
-// A plan grown by adding whatever fits: sources, pointwise, contractions, windows, views, under
-// scopes and labels with awkward names, in all phases.
+// A plan grown by adding whatever is valid: sources, pointwise operators, contractions, windows,
+// views, under scopes and labels with unusual names, in all phases.
 class RandomPlan {
  public:
   explicit RandomPlan(std::uint64_t seed) : random_(seed) {
@@ -55,7 +55,7 @@ class RandomPlan {
     graph.set_when({any_phase()});
   }
 
-  // A node reads from no later phase than its own.
+  // A node does not read from a later phase than its own.
   void run_after(std::initializer_list<ValueId> operands) {
     for (const ValueId operand : operands)
       graph.set_when(std::max(graph.when(), graph.node(graph.value(operand).producer).when));
@@ -81,7 +81,7 @@ class RandomPlan {
                                {.kind = "normal", .a = random_.uniform(), .b = 1e-300 * random_.uniform()});
   }
 
-  // Most random nodes do not type-check; those add nothing, which is a property of add() too.
+  // Most random nodes do not type-check; those add nothing, which is also a property of add().
   void add_node() {
     move_somewhere();
     const ValueId x = any_value(), y = any_value();
@@ -134,15 +134,15 @@ RC_GTEST_PROP(PlanText, ReadsWhatItPrints, (std::uint64_t seed)) {
   }
 }
 
-// One node of the forward pass that reads from the backward pass is enough to be refused.
-RC_GTEST_PROP(PlanText, AnEarlierPhaseReadsNothingLater, (std::uint64_t seed)) {
+// A single forward node that reads from the backward pass must be rejected.
+RC_GTEST_PROP(PlanText, RejectsReadsFromALaterPhase, (std::uint64_t seed)) {
   RandomPlan random(seed);
   const ValueId last(random.graph.value_count() - 1);
   const Phase made = random.graph.phase(random.graph.value(last).producer);
   for (const Phase phase : {Phase::forward, Phase::backward, Phase::update}) {
     Graph graph = random.graph.clone();
     graph.set_when({phase});
-    // To another dtype: a cast to its own would add no node.
+    // To another dtype: a cast to its own dtype would add no node.
     RC_ASSERT(
         ops::add_cast(graph, last, graph.type(last).dtype == DType::f64 ? DType::f32 : DType::f64).ok());
     RC_ASSERT(verify(graph).ok() == (made <= phase));
@@ -172,7 +172,7 @@ TEST(PlanVerify, NamesTheNodeThatReadsFromALaterPhase) {
   EXPECT_EQ(fault(Phase::backward, Phase::update), "ok");
 }
 
-// Cutting, doubling or changing bytes gives an error or another plan, never a crash.
+// Removing, repeating or changing bytes gives an error or another plan, never a crash.
 RC_GTEST_PROP(PlanText, SurvivesDamage, (std::uint64_t seed, std::uint16_t place, std::uint8_t byte)) {
   std::string text = print(RandomPlan(seed).graph);
   text[place % text.size()] = static_cast<char>(byte);
@@ -185,7 +185,7 @@ RC_GTEST_PROP(PlanText, SurvivesDamage, (std::uint64_t seed, std::uint16_t place
   (void)read(text, ops::all());
 }
 
-TEST(PlanHash, DoesNotSeeOrderLabelsOrDeadNodes) {
+TEST(PlanHash, IgnoresOrderLabelsAndDeadNodes) {
   const auto hash = [](std::string_view text) { return structural_hash(*read(text, ops::all())); };
   const Digest one = hash(
       "plan a\n%0 = input {name=x, type=f32[b=2]}\n%1 = input {name=y, type=f32[b=2]}\n"

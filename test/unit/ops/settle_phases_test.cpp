@@ -1,4 +1,4 @@
-// Nodes whose phase is that of a later reader.
+// Nodes that move to the phase of an earlier reader.
 #include "weft/plan/graph/settle_phases.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace weft::plan {
 namespace {
 
-// What an update makes first, and the backward pass reads as well.
+// A product that an update computes first and that the backward pass also reads.
 Graph with_late_product(Phase of_the_second) {
   Graph graph;
   graph.name = "late";
@@ -28,7 +28,7 @@ Graph with_late_product(Phase of_the_second) {
   return graph;
 }
 
-TEST(SettlePhases, MovesWhatAnEarlierPhaseReads) {
+TEST(SettlePhases, MovesNodesThatAnEarlierPhaseReads) {
   Graph graph = with_late_product(Phase::backward);
   ASSERT_FALSE(verify(graph).ok());
   ASSERT_TRUE(settle_phases(graph).ok());
@@ -42,7 +42,7 @@ TEST(SettlePhases, MovesWhatAnEarlierPhaseReads) {
             "return y=%3, product=%1\n");
 }
 
-TEST(SettlePhases, LeavesTheOthers) {
+TEST(SettlePhases, KeepsOtherNodes) {
   Graph graph = with_late_product(Phase::update);
   const std::string before = print(graph);
   ASSERT_TRUE(settle_phases(graph).ok());

@@ -1,4 +1,4 @@
-// Which tensors travel together: the solver against all buckets of small chains.
+// Which tensors share a bucket: the solver compared with all partitions of small chains.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ constexpr Release kReleases[] = {Release::together, Release::early};
 
 double below(Random& random, std::uint64_t most) { return static_cast<double>(random.below(most + 1)); }
 
-// Every way to cut the chain.
+// The best of all partitions of the chain.
 double best_of_all(std::span<const Tensor> chain, const Wire& wire, Release release) {
   const std::int32_t grains = grain_count(chain);
   double best = std::numeric_limits<double>::infinity();
@@ -31,7 +31,7 @@ double best_of_all(std::span<const Tensor> chain, const Wire& wire, Release rele
 }
 
 std::vector<Tensor> random_chain(Random& random, std::size_t tensors, std::uint64_t most_grains = 1) {
-  // Made only, read only, or both: gradients, loading, updates.
+  // Produced only, read only, or both: gradients, loading, updates.
   const std::uint64_t kind = random.below(3);
   std::vector<Tensor> chain(tensors);
   for (Tensor& tensor : chain) {
@@ -50,9 +50,9 @@ TEST(Buckets, AnEmptyChainTakesNoTime) {
   EXPECT_TRUE(fixed_buckets(std::span<const Tensor>(), kUsualBucketBytes).empty());
 }
 
-// Made at 1, 2 and 10. One bucket: 10 + 2 + 3. Three: the last begins at 10 and takes 2 + 1. What is made early
-// travels by itself, and together: at 2 it takes 2 + 2, and is over long before 10.
-TEST(Buckets, WhatIsThereEarlyGoesTogetherBeforeTheLast) {
+// Produced at 1, 2 and 10. One bucket ends at 10 + 2 + 3. The best: the last tensor alone begins at
+// 10 and takes 2 + 1. The earlier two share a bucket: at 2 it takes 2 + 2, well before 10.
+TEST(Buckets, EarlyTensorsShareABucketBeforeTheLast) {
   const std::vector<Tensor> chain = {{1, 1, 0}, {1, 1, 0}, {1, 8, 0}};
   const Buckets found = bucketise(chain, {.latency = 2, .bytes_per_second = 1});
   EXPECT_DOUBLE_EQ(found.seconds, 13);
@@ -61,14 +61,15 @@ TEST(Buckets, WhatIsThereEarlyGoesTogetherBeforeTheLast) {
   EXPECT_DOUBLE_EQ(seconds_of(chain, {2, 1}, std::vector{3}), 15);
 }
 
-// All of it is loaded by 4 + 2 + 4; who reads the first may begin at 2 + 4, or at its own end, 2 + 1.
-TEST(Buckets, EarlyReleaseBeginsWhenItsOwnBytesAreThere) {
+// The bucket arrives at 2 + 4. The first reader may begin then, or when its own bytes arrive, at 2
+// + 1.
+TEST(Buckets, EarlyReleaseStartsWhenItsBytesHaveArrived) {
   const std::vector<Tensor> chain = {{1, 0, 10}, {3, 0, 1}};
   EXPECT_DOUBLE_EQ(seconds_of(chain, {2, 1}, std::vector{2}, Release::together), 6 + 11);
   EXPECT_DOUBLE_EQ(seconds_of(chain, {2, 1}, std::vector{2}, Release::early), 3 + 11);
 }
 
-TEST(Buckets, NoOtherCutsAreBetter) {
+TEST(Buckets, MatchesExhaustiveSearch) {
   Random random(11);
   for (int trial = 0; trial < 400; ++trial) {
     const std::vector<Tensor> chain = random_chain(random, 1 + random.below(9));
@@ -81,7 +82,7 @@ TEST(Buckets, NoOtherCutsAreBetter) {
   }
 }
 
-TEST(Buckets, TensorsAreCutWhereThatIsBetter) {
+TEST(Buckets, SplitsTensorsWhereThatIsBetter) {
   Random random(12);
   int cut = 0;
   for (int trial = 0; trial < 200; ++trial) {
@@ -91,7 +92,7 @@ TEST(Buckets, TensorsAreCutWhereThatIsBetter) {
     for (const Release release : kReleases) {
       const Buckets found = bucketise(chain, wire, release);
       EXPECT_NEAR(found.seconds, best_of_all(chain, wire, release), kTolerance) << trial;
-      // Tensors as a whole are among what was looked at.
+      // Whole tensors are among the partitions tried.
       std::vector<Tensor> whole = chain;
       for (Tensor& tensor : whole) tensor.grains = 1;
       const double uncut = bucketise(whole, wire, release).seconds;
@@ -102,7 +103,7 @@ TEST(Buckets, TensorsAreCutWhereThatIsBetter) {
   EXPECT_GT(cut, 20);
 }
 
-TEST(Buckets, FixedOnesAreNeverBetter) {
+TEST(Buckets, IsNeverWorseThanFixedBuckets) {
   Random random(13);
   for (int trial = 0; trial < 200; ++trial) {
     const std::vector<Tensor> chain = random_chain(random, 1 + random.below(60));

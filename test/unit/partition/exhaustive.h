@@ -1,4 +1,5 @@
-// exhaustive.h -- every split of a small graph, without ideals: each node gets any stage that no edge forbids.
+// exhaustive.h -- every split of a small graph, without ideals: each node gets any stage that its
+// edges allow.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -1,4 +1,5 @@
-// Where to cut: every search against all splits of small random graphs, priced by the judges.
+// Partitioning: every search compared with all splits of small random graphs, evaluated by
+// independent checks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +29,7 @@ Edges random_edges(Random& random, std::int32_t nodes) {
   return edges;
 }
 
-TEST(Ideals, ADiamondHasSix) {
+TEST(Ideals, ADiamondHasSixIdeals) {
   const Dag diamond{4, {{0, 1}, {0, 2}, {1, 3}, {2, 3}}};
   const std::vector<std::int32_t> order = {0, 1, 2, 3};
   const Ideals ideals = ideals_of(diamond, order, 100);
@@ -39,7 +40,7 @@ TEST(Ideals, ADiamondHasSix) {
   EXPECT_EQ(ideals.between(ideals.none(), ideals.all()), order);
 }
 
-TEST(Ideals, TooManyBecomeThoseOfOneOrder) {
+TEST(Ideals, TooManyReduceToThoseOfOneOrder) {
   const Dag apart{20, {}};  // 2^20 ideals
   std::vector<std::int32_t> order(20);
   for (std::int32_t i = 0; i < 20; ++i) order[slot(i)] = 19 - i;
@@ -55,7 +56,7 @@ TEST(Ideals, ACycleHasNoOrder) {
   EXPECT_EQ(order.error().message, "expected no cycle, found one before or through node 1");
 }
 
-TEST(Choices, TheCheapestThatFit) {
+TEST(Choices, PicksTheCheapestThatFit) {
   Random random(7);
   for (int round = 0; round < 300; ++round) {
     Items items(1 + random.below(5));
@@ -88,8 +89,8 @@ TEST(Choices, TheCheapestThatFit) {
   }
 }
 
-// A path of three nodes on two accelerators: 4 | 3 + 2 with a transfer of 1 on both sides.
-TEST(Placement, ATransferIsPaidOnBothSides) {
+// A path of three nodes on two accelerators: 4 | 3 + 2, with a transfer of 1 on both sides.
+TEST(Placement, ATransferCostsOnBothSides) {
   Placement placement;
   placement.nodes.resize(3);
   const double times[] = {4, 3, 2};
@@ -108,7 +109,7 @@ TEST(Placement, ATransferIsPaidOnBothSides) {
   EXPECT_EQ(answer->stages.size(), 2u);
 }
 
-TEST(Placement, AsGoodAsAllSplits) {
+TEST(Placement, MatchesExhaustiveSearch) {
   Random random(1);
   for (int round = 0; round < 60; ++round) {
     const auto count = static_cast<std::int32_t>(2 + random.below(5));
@@ -146,7 +147,7 @@ TEST(Placement, AsGoodAsAllSplits) {
   }
 }
 
-// Backward nodes follow the forward nodes of their class, and a class on a cycle of classes is one with it.
+// Backward nodes follow the forward nodes of their class, and classes on a cycle merge into one.
 TEST(Placement, ClassesStayTogether) {
   Placement placement;
   for (std::int32_t i = 0; i < 6; ++i)
@@ -162,17 +163,17 @@ TEST(Placement, ClassesStayTogether) {
   placement.accelerators = 3;
   const auto answer = place(placement);
   ASSERT_TRUE(answer.ok());
-  EXPECT_DOUBLE_EQ(answer->cost, 3);  // the middle: 2, and four transfers
+  EXPECT_DOUBLE_EQ(answer->cost, 3);  // the middle one: 2, and four transfers
   const auto judged = judge(placement, answer->stages);
   ASSERT_TRUE(judged.ok()) << judged.error().message;
   placement.nodes[2].class_of = placement.nodes[5].class_of =
-      0;  // 0 -> 1 -> 2 with 0 and 2 together: nothing can be cut
+      0;  // 0 -> 1 -> 2 with 0 and 2 in one class: no split is possible
   const auto whole = place(placement);
   ASSERT_TRUE(whole.ok());
   EXPECT_EQ(whole->stages.size(), 1u);
 }
 
-TEST(Placement, WhatDoesNotFitIsRefused) {
+TEST(Placement, RejectsWhatDoesNotFit) {
   Placement placement;
   placement.nodes.resize(1);
   placement.nodes[0].bytes = 2;
@@ -191,7 +192,7 @@ Profile random_profile(Random& random, std::int32_t count) {
   return profile;
 }
 
-TEST(Steady, AsGoodAsAllSplits) {
+TEST(Steady, MatchesExhaustiveSearch) {
   Random random(2);
   for (int round = 0; round < 40; ++round) {
     const auto count = static_cast<std::int32_t>(2 + random.below(4));
@@ -219,7 +220,7 @@ TEST(Steady, AsGoodAsAllSplits) {
 }
 
 // A level above the first sees one machine where the level below has several.
-TEST(Steady, LevelsArePricedByTheJudge) {
+TEST(Steady, LevelsMatchTheCheck) {
   Random random(3);
   for (int round = 0; round < 20; ++round) {
     const Profile profile = random_profile(random, 8);
@@ -259,7 +260,7 @@ Hybrid random_hybrid(Random& random, std::int32_t count) {
   return hybrid;
 }
 
-TEST(HybridStages, AsGoodAsAllSplits) {
+TEST(HybridStages, MatchesExhaustiveSearch) {
   Random random(5);
   int fitting = 0;
   for (int round = 0; round < 40; ++round) {

@@ -1,4 +1,4 @@
-// What schedules claim of themselves is tested, and a false claim is refused with what is so instead.
+// The claims of schedules are tested, and a false claim is rejected with the actual value.
 #include "weft/parallel/pipeline/check_claims.h"
 
 #include <filesystem>
@@ -14,7 +14,7 @@ namespace {
 
 using Parameters = std::map<std::string, double>;
 
-// "BUBBLE and PEAK", or the complaint.
+// "BUBBLE and PEAK", or the error message.
 std::string verdict(const std::string& text, const Parameters& parameters) {
   const auto parsed = parse_schedule(text);
   if (!parsed.ok()) return parsed.error().message;
@@ -33,7 +33,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text.replace(at, from.size(), to);
 }
 
-TEST(ScheduleClaimsTest, ShippedSchedulesKeepTheirs) {
+TEST(ScheduleClaimsTest, ShippedSchedulesMeetTheirClaims) {
   for (const ScheduleText& text : shipped_schedules())
     for (const double stages : {2, 3, 4, 8})
       for (const double turns : {2, 3}) {
@@ -46,7 +46,7 @@ TEST(ScheduleClaimsTest, ShippedSchedulesKeepTheirs) {
       }
 }
 
-TEST(ScheduleClaimsTest, ClaimsThatAreOffByALittleAreRefused) {
+TEST(ScheduleClaimsTest, RejectsSlightlyWrongClaims) {
   const Parameters sizes{{"stages", 4}, {"micro_batches", 8}};
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(WEFT_SOURCE_DIR "/schedules")) {
@@ -55,13 +55,13 @@ TEST(ScheduleClaimsTest, ClaimsThatAreOffByALittleAreRefused) {
     read << std::ifstream(entry.path()).rdbuf();
     const std::string text = read.str();
     const std::string right = verdict(text, sizes);
-    if (right.empty()) continue;  // FROM says that its claims are not for these sizes
+    if (right.empty()) continue;  // FROM says that its claims do not cover these sizes
     ASSERT_EQ(right, "BUBBLE and PEAK") << entry.path();
     for (const char* more : {"1 + ", "W + ", "0.01 + ", "0 - 1 + "})
       EXPECT_TRUE(verdict(replaced(text, "\n  BUBBLE ", std::string("\n  BUBBLE ") + more), sizes)
                       .starts_with("BUBBLE "))
           << entry.path() << " " << more;
-    // As it is but where one of them takes far longer than the others.
+    // Correct unless one of the times is much longer than the others.
     for (const char* more : {"max(0, F - 2 * B) + ", "max(0, B - 2 * F) + "})
       EXPECT_TRUE(text.find("\n  FROM ") != std::string::npos ||
                   verdict(replaced(text, "\n  BUBBLE ", std::string("\n  BUBBLE ") + more), sizes)
@@ -76,7 +76,7 @@ TEST(ScheduleClaimsTest, ClaimsThatAreOffByALittleAreRefused) {
   EXPECT_GE(files, 10);
 }
 
-TEST(ScheduleClaimsTest, TheComplaintNamesWhatIsClaimedAndWhatIsSo) {
+TEST(ScheduleClaimsTest, ReportsClaimedAndActualValues) {
   const auto with = [](const std::string& claim) {
     return "SCHEDULE mine (stages = 2, micro_batches = 2) CLOCK end " + claim +
            " BEGIN STAGE 0: F0 F1 BW0 BW1 STAGE 1: F0 BW0 F1 BW1 END";

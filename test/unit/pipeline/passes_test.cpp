@@ -1,4 +1,4 @@
-// Which pass of a step a node belongs to.
+// The pipeline pass that each node belongs to.
 #include <map>
 #include <string>
 
@@ -10,7 +10,7 @@
 namespace weft::train {
 namespace {
 
-// "contract at h": how many of them are in each pass.
+// "contract at h": the number of them in each pass.
 std::map<std::string, std::map<Pass, int>> by_name(const plan::Graph& graph) {
   const std::vector<Pass> passes = passes_of(graph);
   std::map<std::string, std::map<Pass, int>> found;
@@ -21,11 +21,11 @@ std::map<std::string, std::map<Pass, int>> by_name(const plan::Graph& graph) {
   return found;
 }
 
-TEST(TrainPasses, OfAnMlpTheWeightProductsAreW) {
+TEST(TrainPasses, WeightGradientsOfAnMlpAreW) {
   const auto plan = distribute::training_plan("digits_mlp");
   auto found = by_name(plan.graph);
   EXPECT_EQ(found["contract at logits"][Pass::weight], 1);  // dlogits x h
-  // dlogits x w2: of it come the gradients of w1 and b1.
+  // dlogits x w2, from which the gradients of w1 and b1 are computed.
   EXPECT_EQ(found["contract at logits"][Pass::backward], 1);
   EXPECT_EQ(found["contract at h"][Pass::weight], 1);
   EXPECT_EQ(found["contract at h"][Pass::backward], 0);
@@ -33,7 +33,7 @@ TEST(TrainPasses, OfAnMlpTheWeightProductsAreW) {
     if (name.starts_with("adam ")) EXPECT_EQ(passes.count(Pass::update), 1u) << name;
 }
 
-TEST(TrainPasses, OfAGptEveryLayerHasAWeightProductForEachParameter) {
+TEST(TrainPasses, EveryGptLayerHasAWeightGradientPerParameter) {
   const auto plan = distribute::training_plan(
       "char_gpt", {{"b", 2, {}}, {"s", 4, {}}, {"d", 8, {}}, {"h", 2, {}}, {"layers", 2, {}}, {"v", 8, {}}});
   const std::vector<Pass> passes = passes_of(plan.graph);
@@ -44,7 +44,7 @@ TEST(TrainPasses, OfAGptEveryLayerHasAWeightProductForEachParameter) {
     EXPECT_EQ(passes[n] == Pass::forward, node.phase() == plan::Phase::forward) << n;
     if (passes[n] == Pass::weight && node.op().name() == "contract") ++products[Pass::weight];
     if (passes[n] == Pass::backward && node.op().name() == "contract") ++products[Pass::backward];
-    // What is summed over rows and steps for a parameter alone holds up nobody.
+    // A sum over rows and steps for a parameter gradient delays no other stage.
     if (passes[n] == Pass::weight)
       for (const plan::ValueId input : node.node().inputs)
         EXPECT_LE(plan.graph.phase(plan.graph.value(input).producer), plan::Phase::backward);

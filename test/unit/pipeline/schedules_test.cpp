@@ -1,4 +1,5 @@
-// The shipped schedules: right for all sizes, held to their formulas and to the published bubble rates.
+// The shipped schedules: valid for all sizes, and consistent with their formulas and the published
+// bubble rates.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -19,7 +20,7 @@ std::map<std::string, double> sizes(int stages, int micro_batches) {
   return {{"stages", stages}, {"micro_batches", micro_batches}};
 }
 
-TEST(SchedulesTest, AreRightForManySizes) {
+TEST(SchedulesTest, AreValidForManySizes) {
   for (const ScheduleText& text : shipped_schedules())
     for (const int stages : {1, 2, 3, 4, 7, 8})
       for (const int micro_batches : {1, 2, 3, 5, 8, 16, 21}) {
@@ -31,11 +32,12 @@ TEST(SchedulesTest, AreRightForManySizes) {
       }
 }
 
-// F, B and W of a whole stage: alike, W short, F long, B long, and as far apart as v_half's formula goes.
+// F, B and W of a whole stage: equal, W short, F long, B long, and as different as v_half's formula
+// allows.
 constexpr double kTimes[][3] = {{1, 1, 1}, {3, 3, 2}, {4, 3, 2}, {3, 4, 2}, {8, 8, 5}};
 
-// The bubble is what the text says. No stage holds more than it says, and one holds as much as it says at most.
-TEST(SchedulesTest, KeepToTheirFormulas) {
+// The bubble is as stated. No stage holds more than stated, and some stage reaches the maximum.
+TEST(SchedulesTest, MatchTheirFormulas) {
   for (const ScheduleText& text : shipped_schedules()) {
     EXPECT_FALSE(text.bubble_text.empty()) << text.name;
     EXPECT_FALSE(text.peak_text.empty()) << text.name;
@@ -69,8 +71,8 @@ TEST(SchedulesTest, KeepToTheirFormulas) {
   }
 }
 
-// Pairs that run wholly beside each other save the shorter of the two, and the bubble stays what it was. Where only a
-// part is hidden others wait for the end of the pair, so less than that part is saved.
+// Pairs that overlap completely save the shorter of the two, and the bubble does not change. If
+// only a part overlaps, others wait for the end of the pair, so less than that part is saved.
 TEST(SchedulesTest, PairsOverlap) {
   for (const char* name : {"dualpipe", "dualpipe_v"}) {
     const Schedule schedule = unfold(*find_schedule(name).value(), sizes(4, 16)).value();
@@ -91,12 +93,12 @@ TEST(SchedulesTest, PairsOverlap) {
     EXPECT_LT(halfway.cost, apart.cost);
     EXPECT_GE(halfway.cost, (apart.cost + beside.cost) / 2 - 1e-9);
   }
-  // Others have no pairs; too few micro-batches would wait for one another.
+  // Other schedules have no pairs; with too few micro-batches, pairs would wait for each other.
   EXPECT_FALSE(unfold(*find_schedule("1F1B").value(), sizes(4, 16)).value().overlaps);
   EXPECT_FALSE(unfold(*find_schedule("dualpipe").value(), sizes(8, 4)).value().overlaps);
 }
 
-TEST(SchedulesTest, APairThatWaitsForItselfIsADeadlock) {
+TEST(SchedulesTest, DetectAPairThatDeadlocks) {
   const auto parsed = parse_schedule(
       "SCHEDULE mine (stages = 2, micro_batches = 2) OVERLAP 1 BEGIN STAGE 0: F0 F1 BW0 BW1 "
       "STAGE 1: F0 BW0 F1 BW1 END");
@@ -108,7 +110,7 @@ TEST(SchedulesTest, APairThatWaitsForItselfIsADeadlock) {
             "deadlock: stage 0 waits at its pass 3, BW0, for a message that stage 1 sends later");
 }
 
-TEST(SchedulesTest, HaveParametersOfTheirOwn) {
+TEST(SchedulesTest, SupportParameters) {
   auto parameters = sizes(4, 8);
   parameters["warm"] = 3;
   const auto peaks = peak_in_flight(unfold(*find_schedule("dapple").value(), parameters).value());
@@ -128,10 +130,10 @@ TEST(SchedulesTest, PrintAndParseGiveTheSameOrders) {
 }
 
 // Qi et al., Zero bubble pipeline parallelism: 13 settings with measured times.
-TEST(SchedulesTest, HaveThePublishedBubbleRates) {
+TEST(SchedulesTest, MatchPublishedBubbleRates) {
   const std::filesystem::path file =
       std::filesystem::path(WEFT_SOURCE_DIR) / "../shared/corpus/zb-schedules/settings.json";
-  if (!std::filesystem::exists(file)) GTEST_SKIP() << "no corpus here";
+  if (!std::filesystem::exists(file)) GTEST_SKIP() << "no corpus";
   std::ifstream stream(file);
   for (const auto& setting : nlohmann::json::parse(stream)) {
     const int stages = setting["p"];
@@ -159,7 +161,7 @@ std::string refusal(const std::string& text) {
   return right.ok() ? "right" : right.error().message;
 }
 
-TEST(SchedulesTest, WrongOnesAreRefusedWithTheirPlace) {
+TEST(SchedulesTest, ReportErrorsWithTheirLocation) {
   const std::string head = "SCHEDULE mine (stages = 2, micro_batches = 1) BEGIN ";
   EXPECT_EQ(refusal(head + "STAGE 0: F0 B0 W0 STAGE 1: F0 BW0 END"), "right");
   EXPECT_EQ(refusal(head + "STAGE 0: F0 B0 STAGE 1: F0 BW0 END"), "stage 0 never does W0");
@@ -175,7 +177,7 @@ TEST(SchedulesTest, WrongOnesAreRefusedWithTheirPlace) {
   EXPECT_EQ(refusal(head + "F(i) END"), "unknown name: i");
 }
 
-TEST(SchedulesTest, ADeadlockIsNamed) {
+TEST(SchedulesTest, DescribeADeadlock) {
   const auto parsed = parse_schedule(
       "SCHEDULE mine (stages = 2, micro_batches = 2) BEGIN STAGE 0: F0 BW0 F1 BW1 STAGE 1: F0 F1 BW0 BW1 "
       "END");
@@ -185,7 +187,7 @@ TEST(SchedulesTest, ADeadlockIsNamed) {
             "deadlock: stage 0 waits at its pass 2, BW0, for a message that stage 1 sends later");
 }
 
-TEST(SchedulesTest, MemoryIsALimit) {
+TEST(SchedulesTest, RespectAMemoryLimit) {
   const Schedule schedule = unfold(*find_schedule("1F1B").value(), sizes(4, 8)).value();
   EXPECT_TRUE(verify(schedule, {4, 3, 2, 1}).ok());
   EXPECT_EQ(verify(schedule, {3}).error().message,

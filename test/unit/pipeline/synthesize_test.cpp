@@ -1,4 +1,4 @@
-// Synthesized schedules against exhaustive search and against the shipped ones.
+// Synthesized schedules compared with exhaustive search and with the shipped ones.
 #include "weft/parallel/pipeline/synthesize.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ Times random_times(Random& random, std::int32_t stages) {
   return times;
 }
 
-// Every way to mix Fs, Bs and Ws on every stage, each kind in the order of micro-batches.
+// All interleavings of Fs, Bs and Ws on every stage, each kind in the order of micro-batches.
 double best_of_all(const SynthesisRequest& request) {
   std::vector<std::vector<Pass>> ways;
   std::vector<Pass> way;
@@ -60,7 +60,7 @@ double best_of_all(const SynthesisRequest& request) {
   return best;
 }
 
-TEST(SynthesizeTest, FindsTheBestOfFewPasses) {
+TEST(SynthesizeTest, FindsTheOptimumOfFewPasses) {
   Random random(7);
   for (const auto& [stages, micro_batches] : {std::pair(2, 2), std::pair(2, 3), std::pair(3, 2)})
     for (const double memory : {1.0, 2.0, 3.0})
@@ -75,8 +75,8 @@ TEST(SynthesizeTest, FindsTheBestOfFewPasses) {
       }
 }
 
-// Where stages differ no shipped schedule fits as well, but for those that reach the lower bound.
-TEST(SynthesizeTest, BeatsTheShippedOnesWhereStagesDiffer) {
+// Where stages differ, no shipped schedule is as good, except those that reach the lower bound.
+TEST(SynthesizeTest, BeatsShippedSchedulesIfStagesDiffer) {
   Random random(8);
   for (int round = 0; round < 3; ++round) {
     SynthesisRequest request{4, 12, 1, random_times(random, 4), {8}};
@@ -97,12 +97,13 @@ TEST(SynthesizeTest, BeatsTheShippedOnesWhereStagesDiffer) {
   }
 }
 
-// Qi et al., Zero bubble pipeline parallelism: at the memory of their schedules none is worse than theirs. ZB-1p and
-// ZB-V hold as much as 1F1B's first stage, ZB-2p twice that; what B frees follows from the model's sizes.
-TEST(SynthesizeTest, IsNoWorseThanThePublishedSearches) {
+// Qi et al., Zero bubble pipeline parallelism: none is worse than their schedules at equal memory.
+// ZB-1p and ZB-V hold as much as 1F1B's first stage, ZB-2p twice that; what B frees follows from
+// the model's sizes.
+TEST(SynthesizeTest, IsNoWorseThanPublishedSearches) {
   const std::filesystem::path file =
       std::filesystem::path(WEFT_SOURCE_DIR) / "../shared/corpus/zb-schedules/settings.json";
-  if (!std::filesystem::exists(file)) GTEST_SKIP() << "no corpus here";
+  if (!std::filesystem::exists(file)) GTEST_SKIP() << "no corpus";
   std::ifstream stream(file);
   for (const auto& setting : nlohmann::json::parse(stream))
     for (const auto& [name, published] : setting["bubble_rate"].items()) {
@@ -117,7 +118,7 @@ TEST(SynthesizeTest, IsNoWorseThanThePublishedSearches) {
       request.weight_share = 32 * hidden / (34 * hidden + 5 * heads * tokens);
       request.clock = name == "ZB-1p" ? Clock::end : Clock::span;
       request.effort = 0.02;
-      if (stages * request.micro_batches > 2500) continue;  // `make bench` does these too
+      if (stages * request.micro_batches > 2500) continue;  // `make bench` runs these too
       const auto made = synthesize(request);
       ASSERT_TRUE(made.ok()) << made.error().message;
       EXPECT_LE(made->price.bubble_rate, published.get<double>() + 5e-5) << setting["id"] << " " << name;
@@ -126,8 +127,9 @@ TEST(SynthesizeTest, IsNoWorseThanThePublishedSearches) {
     }
 }
 
-// A v that takes turns: memory that does not suffice is refused, micro-batches may be fewer than stages.
-TEST(SynthesizeTest, TakesTurnsWithAnySizes) {
+// An interleaved V shape: insufficient memory is rejected, and there may be fewer micro-batches
+// than stages.
+TEST(SynthesizeTest, InterleavesAtAnySize) {
   for (const std::int32_t stages : {1, 2, 5})
     for (const std::int32_t micro_batches : {1, 3, 9}) {
       SynthesisRequest request{stages, micro_batches, 2, Times::alike(stages, 2, 2, 1, 0.5), {}};
@@ -142,7 +144,7 @@ TEST(SynthesizeTest, TakesTurnsWithAnySizes) {
     }
 }
 
-TEST(SynthesizeTest, RefusesWhatMakesNoSense) {
+TEST(SynthesizeTest, RejectsInvalidRequests) {
   SynthesisRequest request{2, 2, 1, Times::alike(2, 1, 1, 1, 0), {0.5}};
   EXPECT_EQ(synthesize(request).error().message, "stage 0 holds less than one forward pass: 0.5");
   request.memory = {1, 2, 3};

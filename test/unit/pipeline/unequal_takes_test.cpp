@@ -1,4 +1,4 @@
-// Ranks that take unequal numbers of micro-batches: together they do the step of one device.
+// Ranks with unequal numbers of micro-batches: together they compute the step of one device.
 #include <numeric>
 #include <optional>
 #include <string>
@@ -37,7 +37,7 @@ Result<DistributedPlan> taking(const plan::Graph& graph, std::string_view text) 
   return distribute_in_time(graph, distribution, {.smallest_share = 1});
 }
 
-// "" where it is proven.
+// "" if it is proven.
 std::string refuted(const plan::Graph& graph, std::string_view text) {
   const auto plan = taking(graph, text);
   if (!plan.ok()) return plan.error().message;
@@ -46,7 +46,7 @@ std::string refuted(const plan::Graph& graph, std::string_view text) {
   return proof->wrong ? proof->wrong->what : "";
 }
 
-TEST(UnequalTakes, AreTheStepOfOneDevice) {
+TEST(UnequalMicroBatches, ComputeTheStepOfOneDevice) {
   for (const std::string_view text :
        {"data=2: slice b, micro-batches 5:3; micro=4", "data=2: slice b, micro-batches 1:7; micro=4",
         "data=2: slice b, micro-batches 4:4; micro=4", "data=3: slice b, micro-batches 1:2:3; micro=2",
@@ -56,7 +56,7 @@ TEST(UnequalTakes, AreTheStepOfOneDevice) {
     EXPECT_EQ(refuted(small_mlp().graph, text), "") << text;
 }
 
-TEST(UnequalTakes, GoWithOtherAxesInAnyOrder) {
+TEST(UnequalMicroBatches, CombineWithOtherAxesInAnyOrder) {
   for (const std::string_view text :
        {"data=2: slice b, micro-batches 3:1; gpu=2: slice f; micro=2",
         "gpu=2: slice f; data=2: slice b, micro-batches 3:1; micro=2",
@@ -68,7 +68,7 @@ TEST(UnequalTakes, GoWithOtherAxesInAnyOrder) {
       refuted(small_gpt().graph, "data=2: slice b, micro-batches 3:1; gpu=2: slice h, f, v, s; micro=2"), "");
 }
 
-TEST(UnequalTakes, GoWithStages) {
+TEST(UnequalMicroBatches, CombineWithStages) {
   for (const std::string_view schedule : {"gpipe", "1f1b", "zb_h1", "zb_h2", "zb_v", "dualpipe"})
     EXPECT_EQ(refuted(small_gpt().graph,
                       fmt::format("data=2: slice b, micro-batches 5:3; stage=2: stage; micro=4; schedule {}",
@@ -78,9 +78,9 @@ TEST(UnequalTakes, GoWithStages) {
   EXPECT_EQ(refuted(small_gpt().graph, "stage=2: stage; data=2: slice b, micro-batches 1:3; micro=2"), "");
 }
 
-// What is cut by the batch along the unequal axis alone, as places in the batch are, is another value for each
-// micro-batch: a rank takes some of other ranks' rows.
-TEST(UnequalTakes, KnowThePlacesOfTheirRows) {
+// A value sliced by the batch only along the unequal axis, such as positions in the batch, differs
+// per micro-batch: a rank runs rows that other ranks would hold under equal numbers.
+TEST(UnequalMicroBatches, UseThePositionsOfTheirRows) {
   const train::TrainingPlan placed = distribute::training_plan(
       "CREATE MODEL placed (b = 24, p = 3, c = 4)\n"
       "  INPUT x[b, p], label[b] OF int32\n"
@@ -95,8 +95,8 @@ TEST(UnequalTakes, KnowThePlacesOfTheirRows) {
     EXPECT_EQ(refuted(placed.graph, text), "") << text;
 }
 
-// Every micro-batch is taken once, and the rows of a rank are those of what it takes.
-TEST(UnequalTakes, RanksHoldTheRowsThatTheyTake) {
+// Every micro-batch runs once, and a rank holds the rows of its micro-batches.
+TEST(UnequalMicroBatches, RanksHoldTheRowsOfTheirMicroBatches) {
   const auto made =
       taking(small_mlp().graph, "data=3: slice b, micro-batches 3:1:2; gpu=2: slice b; micro=2");
   ASSERT_TRUE(made.ok()) << made.error().message;
@@ -106,7 +106,7 @@ TEST(UnequalTakes, RanksHoldTheRowsThatTheyTake) {
         &node.op() == &ops::input() && node.word(0) == "pixels")
       input = node.id();
   ASSERT_TRUE(input.valid());
-  // The halves of gpu, in each of which micro-batches are of two rows.
+  // The halves of gpu, in each of which micro-batches have two rows.
   const std::vector<plan::Share> wanted = {{0, 6}, {12, 6}, {6, 2}, {18, 2}, {8, 4}, {20, 4}};
   for (std::int32_t rank = 0; rank < 6; ++rank) {
     const plan::Share rows = shares_in_time(*made, input, rank).front();
@@ -115,12 +115,12 @@ TEST(UnequalTakes, RanksHoldTheRowsThatTheyTake) {
   }
 }
 
-TEST(UnequalTakes, FitFewerMicroBatches) {
+TEST(UnequalMicroBatches, FitFewerMicroBatches) {
   auto distribution = *distribute::read_distribution("data=2: slice b, micro-batches 12:4; micro=8");
   distribution.micro_batches = 2;
   fit_takes(distribution);
   EXPECT_EQ(distribution.axes.front().takes, (std::vector<std::int64_t>{3, 1}));
-  // Unequal ones stay so, and equal ones, too.
+  // Unequal numbers stay unequal, and equal ones equal.
   distribution.axes.front().takes = {5, 3};
   fit_takes(distribution);
   EXPECT_EQ(distribution.axes.front().takes, (std::vector<std::int64_t>{3, 1}));
@@ -134,7 +134,7 @@ TEST(UnequalTakes, FitFewerMicroBatches) {
   EXPECT_EQ(std::accumulate(takes.begin(), takes.end(), std::int64_t{0}), 6);
 }
 
-TEST(UnequalTakes, WhatCannotBeIsSaidSo) {
+TEST(UnequalMicroBatches, ReportInvalidCombinations) {
   const auto why = [](std::string_view text) { return refuted(small_mlp().graph, text); };
   EXPECT_EQ(why("data=2: slice b, micro-batches 5:4; micro=4"),
             "ranks along data take 9 micro-batches, and with micro=4 there are 2 x 4");
@@ -150,14 +150,15 @@ TEST(UnequalTakes, WhatCannotBeIsSaidSo) {
             "ranks take unequal numbers of micro-batches along one axis, found data and node");
   EXPECT_EQ(why("data=2: slice b, micro-batches 9:5; micro=7"),
             "b = 24 cannot be split into 7 micro-batches on each of 2 ranks");
-  // A rank that takes one alone goes one way of both, and holds half of what the others do.
+  // A rank with a single micro-batch uses only one direction of the pipeline and holds half of what
+  // others hold.
   EXPECT_EQ(refuted(small_gpt().graph,
                     "data=2: slice b, micro-batches 7:1; stage=2: stage; micro=4; schedule dualpipe"),
             "with 1, schedule dualpipe puts its parts on other stages than with 4");
 }
 
-// Nothing else is cut along an axis that cuts micro-batches further.
-TEST(UnequalTakes, OfRowsAlone) {
+// Along an axis with unequal numbers, only the batch is sliced.
+TEST(UnequalMicroBatches, SliceTheBatchOnly) {
   for (const std::string_view slice : {"p, b", "f, b"})
     EXPECT_NE(refuted(small_mlp().graph, fmt::format("data=2: slice {}, micro-batches 3:1; micro=2", slice))
                   .find("needs the whole batch at once"),
@@ -167,7 +168,7 @@ TEST(UnequalTakes, OfRowsAlone) {
 
 // -- wrong plans --------------------------------------------------------------------------------------
 
-class WrongTakes : public ::testing::Test {
+class WrongMicroBatches : public ::testing::Test {
  protected:
   void SetUp() override {
     auto made = taking(small_mlp().graph, "data=2: slice b, micro-batches 3:1; micro=2");
@@ -187,8 +188,8 @@ class WrongTakes : public ::testing::Test {
   std::vector<plan::Graph> ranks_;
 };
 
-// Each sum of a rank in turn counts one addend twice and the other not at all.
-TEST_F(WrongTakes, AGradientCountedTwiceIsRefused) {
+// Each sum of a rank, one at a time, counts one operand twice and the other not at all.
+TEST_F(WrongMicroBatches, RejectAGradientCountedTwice) {
   EXPECT_EQ(proven(), "");
   int changed = 0, found = 0;
   for (plan::Graph& rank : ranks_) {
@@ -198,7 +199,7 @@ TEST_F(WrongTakes, AGradientCountedTwiceIsRefused) {
       const plan::NodeView node = sound.view(plan::NodeId(n));
       if (node.op().name() != "add" || node.input_count() != 2 || node.input(0) == node.input(1)) continue;
       if (sound.value(node.input(0)).type != sound.value(node.input(1)).type) continue;
-      if (node.result_type(0).rank() == 0) continue;  // step + 1 is step + step where step is 1
+      if (node.result_type(0).rank() == 0) continue;  // step + 1 equals step + step if step is 1
       const std::string begins = fmt::format("%{} = add %{}, %", node.result(0).value, node.input(0).value);
       const auto at = text.find(begins + fmt::format("{}", node.input(1).value));
       if (at == std::string::npos) continue;
@@ -217,13 +218,13 @@ TEST_F(WrongTakes, AGradientCountedTwiceIsRefused) {
   EXPECT_EQ(found, changed);
 }
 
-// The mean over a rank's own rows weighs those of a rank that takes few too much.
-TEST_F(WrongTakes, AGradientWeightedByWhatARankTakesIsRefused) {
+// The mean over a rank's own rows gives too much weight to ranks with few rows.
+TEST_F(WrongMicroBatches, RejectAGradientWeightedByLocalCounts) {
   int changed = 0;
   for (plan::Graph& rank : ranks_) {
     const plan::Graph sound = rank.clone();
     for (std::size_t n = 0; n < sound.node_count(); ++n) {
-      // All labels of the step, over all ranks, become those of this rank.
+      // The count of labels over all ranks becomes that of this rank.
       const plan::NodeView node = sound.view(plan::NodeId(n));
       if (node.op().name() != "maximum") continue;
       const plan::NodeView all = sound.view(sound.value(node.input(0)).producer);
@@ -245,8 +246,8 @@ TEST_F(WrongTakes, AGradientWeightedByWhatARankTakesIsRefused) {
   EXPECT_EQ(proven(), "");
 }
 
-// A rank that runs another's micro-batches for its own.
-TEST_F(WrongTakes, ARankThatTakesAnothersRowsIsRefused) {
+// A rank that runs another rank's micro-batches instead of its own.
+TEST_F(WrongMicroBatches, RejectARankThatRunsAnothersRows) {
   const auto turned = taking(small_mlp().graph, "data=2: slice b, micro-batches 1:3; micro=2");
   ASSERT_TRUE(turned.ok());
   const std::vector<const plan::Graph*> ranks = {&ranks_[0], &ranks_[1]};

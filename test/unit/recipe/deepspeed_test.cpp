@@ -46,7 +46,7 @@ TEST(Deepspeed, PrintsWhatItReads) {
   EXPECT_NE(written.text.find("\"contiguous_gradients\": true"), std::string::npos);
 }
 
-TEST(Deepspeed, FindsTheDataDegreeOfThreeBatches) {
+TEST(Deepspeed, InfersTheDataDegreeFromThreeBatchSizes) {
   EXPECT_EQ(read_config(R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 2,
                             "gradient_accumulation_steps": 4})")
                 .data_degree(),
@@ -85,7 +85,7 @@ TEST(Deepspeed, NamesUnknownKeysAndWrongValues) {
             std::vector<std::string>{"unknown, passed through: zebras"});
 }
 
-TEST(Deepspeed, SaysWhatItHasNoKeyFor) {
+TEST(Deepspeed, ReportsWhatItHasNoKeyFor) {
   Recipe recipe;
   recipe.pipeline = 4;
   recipe.zero = 1;

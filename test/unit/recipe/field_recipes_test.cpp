@@ -1,5 +1,5 @@
-// A dozen ways to train the field's models, each in the words of its launcher: read, laid over a cluster, and read
-// again from what is written of it.
+// A dozen typical training configurations, each in the syntax of its launcher: parsed, placed on a
+// cluster, printed and parsed again.
 #include <gtest/gtest.h>
 
 #include "weft/translate/recipe/improve.h"
@@ -15,7 +15,7 @@ struct FieldRecipe {
   std::string_view plan;
 };
 
-// In our own words, with the degrees that are usual for models of that size.
+// Written by us, with typical degrees for models of that size.
 const FieldRecipe kField[] = {
     {"Llama 7B by Megatron", Language::megatron,
      "--tensor-model-parallel-size 2 --sequence-parallel --micro-batch-size 2 --global-batch-size 512 "
@@ -94,7 +94,7 @@ Result<Recipe> read_in(Language language, std::string_view text, std::int64_t de
   return read_torchtitan(text);
 }
 
-TEST(FieldRecipes, AreReadLaidOutAndReadAgain) {
+TEST(FieldRecipes, RoundTrip) {
   const distribute::IndexRoles roles{{"b"}, {"s"}, {"h", "f", "v"}, {"x"}};
   for (const FieldRecipe& field : kField) {
     SCOPED_TRACE(field.what);
@@ -109,7 +109,7 @@ TEST(FieldRecipes, AreReadLaidOutAndReadAgain) {
     const auto spread_out = spread(*read, roles, cluster);
     ASSERT_TRUE(spread_out.ok()) << spread_out.error().message;
     EXPECT_EQ(print(spread_out->distribution), field.plan);
-    // What is written of it is the same plan: nothing of these is lost.
+    // The printed configuration is the same plan: nothing of these is lost.
     const Written written = print(field.language, *read);
     auto again = read_in(field.language, written.text, devices);
     ASSERT_TRUE(again.ok()) << again.error().message << "\n" << written.text;

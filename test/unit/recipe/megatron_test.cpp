@@ -1,4 +1,4 @@
-// Megatron-LM's flags as recipes and back, and what contradicts itself.
+// Megatron-LM's flags as recipes and back, and contradictory flags.
 #include <gtest/gtest.h>
 
 #include "weft/translate/recipe/languages.h"
@@ -6,7 +6,7 @@
 namespace weft::recipe {
 namespace {
 
-// The shape of a 70B run, in a command as people keep it.
+// The shape of a 70B run, in a command as users store it.
 constexpr std::string_view kLarge = R"(torchrun --nproc_per_node 8 --nnodes=8 pretrain_gpt.py \
     --tensor-model-parallel-size 8 --sequence-parallel --pipeline-model-parallel-size 4 \
     --num-layers-per-virtual-pipeline-stage 5 \
@@ -74,7 +74,7 @@ TEST(Megatron, PrintsWhatItReads) {
   EXPECT_EQ(again.others, recipe.others);
 }
 
-TEST(Megatron, ReadsBackEveryPart) {
+TEST(Megatron, ReadsBackEveryFlag) {
   Recipe recipe;
   recipe.devices = 128;
   recipe.tensor = 2;
@@ -138,7 +138,7 @@ TEST(Megatron, NamesUnknownFlags) {
   EXPECT_EQ(print_megatron(far).text, "--bf16 \\\n--my-company-flag 3 4\n");
 }
 
-TEST(Megatron, RefusesTextThatIsNone) {
+TEST(Megatron, RejectsInvalidText) {
   EXPECT_EQ(refusal("--tensor-model-parallel-size eight"),
             "--tensor-model-parallel-size: expected a whole number of at least 1, found 'eight'");
   EXPECT_EQ(
@@ -155,7 +155,7 @@ TEST(Megatron, RefusesTextThatIsNone) {
       "tensor: expected a degree from 1 to 16777216, found 1000000000000");
 }
 
-TEST(Megatron, SaysWhatItHasNoFlagFor) {
+TEST(Megatron, ReportsWhatItHasNoFlagFor) {
   Recipe recipe;
   recipe.zero = 3;
   recipe.offload_parameters = true;

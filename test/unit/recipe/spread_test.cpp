@@ -1,4 +1,4 @@
-// Recipes laid over the devices of a cluster, and read back from plans.
+// Recipes placed on the devices of a cluster, and recovered from plans.
 #include <gtest/gtest.h>
 
 #include "weft/translate/recipe/improve.h"
@@ -31,7 +31,7 @@ std::string spread_text(const Recipe& recipe, std::int64_t nodes = 8) {
   return made.ok() ? print(made->distribution) : "error: " + made.error().message;
 }
 
-TEST(Spread, LaysDegreesOverNodesFromTheInside) {
+TEST(Spread, PlacesDegreesFromTheInnermostAxis) {
   Recipe recipe = recipe_of(8, 2);
   recipe.zero = 1;
   EXPECT_EQ(spread_text(recipe),
@@ -43,7 +43,7 @@ TEST(Spread, LaysDegreesOverNodesFromTheInside) {
             "schedule one_f_one_b");
 }
 
-TEST(Spread, CutsADegreeWhereANodeEnds) {
+TEST(Spread, SplitsADegreeAtNodeBoundaries) {
   Recipe recipe = recipe_of(4, 1, 8);
   recipe.sequence_parallel = true;
   recipe.zero = 3;
@@ -54,8 +54,9 @@ TEST(Spread, CutsADegreeWhereANodeEnds) {
   EXPECT_EQ(spread_text(recipe), "node=8: slice b; gpu_a=2: slice b; gpu_b=4: slice h, f, v, s; micro=4");
 }
 
-// Eight whole nodes and halves of them: transfers pass both kinds of wires, and the slower is counted for all.
-TEST(Spread, TakesStagesOutOfNodes) {
+// Eight whole nodes, and halves of nodes: transfers use both kinds of links, and the slower one is
+// assumed for all.
+TEST(Spread, SplitsNodesIntoStages) {
   const auto made = spread(recipe_of(4, 16), kRoles, nodes_of_8(8));
   ASSERT_TRUE(made.ok()) << made.error().message;
   EXPECT_EQ(print(made->distribution),
@@ -65,7 +66,7 @@ TEST(Spread, TakesStagesOutOfNodes) {
   ASSERT_EQ(made->notes.size(), 1u);
 }
 
-TEST(Spread, LaysExpertsOnDataOrOnTensor) {
+TEST(Spread, PlacesExpertsOnDataOrTensorRanks) {
   Recipe recipe = recipe_of(2, 1, 4);
   recipe.expert = 8;
   EXPECT_EQ(spread_text(recipe),
@@ -76,19 +77,19 @@ TEST(Spread, LaysExpertsOnDataOrOnTensor) {
   EXPECT_EQ(spread_text(recipe), "node=8: slice b; gpu=8: slice x, h, f, v");
 }
 
-TEST(Spread, ShardsWithinCopies) {
+TEST(Spread, ShardsWithinReplicas) {
   Recipe recipe = recipe_of(1, 1, 8);
   recipe.zero = 3;
   recipe.copies = 8;
   EXPECT_EQ(spread_text(recipe), "node=8: slice b; gpu=8: slice b, shard parameters");
 }
 
-TEST(Spread, UsesKeyHeadsWhereHeadsAreTooFew) {
+TEST(Spread, SlicesQueryGroupsIfKeyHeadsAreTooFew) {
   EXPECT_EQ(spread_text(recipe_of(16, 1, 128)),
             "node_a=4: slice b; node_b=2: slice h, f, v, g; gpu=8: slice h, f, v, g");
 }
 
-TEST(Spread, RefusesWhatDoesNotLieEvenly) {
+TEST(Spread, RejectsUnevenPlacements) {
   cluster::Cluster six = nodes_of_8(2);
   six.axes[1].size = 6;
   const auto made = spread(recipe_of(4, 3, 1, 12), kRoles, six);
@@ -103,8 +104,8 @@ TEST(Spread, RefusesWhatDoesNotLieEvenly) {
   EXPECT_EQ(none.error().message, "the model has no index that expert would cut: 8");
 }
 
-// What is spread is gathered again, whatever the recipe.
-TEST(Spread, IsReadBack) {
+// Placement and recovery are inverse, for any recipe.
+TEST(Spread, IsRecovered) {
   std::int64_t looked_at = 0;
   for (const std::int64_t tensor : {1, 2, 8, 16})
     for (const std::int64_t pipeline : {1, 2, 4, 8})
@@ -124,7 +125,7 @@ TEST(Spread, IsReadBack) {
             ASSERT_TRUE(made.ok()) << describe(recipe) << ": " << made.error().message;
             if (made->cluster.axes[0].size != 8) continue;
             const GatheredRecipe back = gather(made->distribution, kRoles, recipe);
-            // Sharding that nobody does leaves no trace.
+            // Sharding over one rank leaves no trace.
             Recipe expected = recipe;
             if (recipe.data == 1) expected.zero = 0;
             EXPECT_TRUE(same_plan(back.recipe, expected))
@@ -135,8 +136,8 @@ TEST(Spread, IsReadBack) {
   EXPECT_GT(looked_at, 100);
 }
 
-// Batches and experts aside, placements say the whole plan.
-TEST(Spread, IsReadBackFromPlacements) {
+// Apart from batches and experts, placements describe the whole plan.
+TEST(Spread, IsRecoveredFromPlacements) {
   for (const std::int64_t tensor : {1, 8})
     for (const std::int64_t pipeline : {1, 2})
       for (const int zero : {0, 1, 3}) {
@@ -155,7 +156,7 @@ TEST(Spread, IsReadBackFromPlacements) {
   EXPECT_FALSE(read_dtensor("init_device_mesh(\"cuda\", (2, 4), mesh_dim_names=(\"tp\")").ok());
 }
 
-TEST(Gather, SaysWhatRecipesHaveNoWordsFor) {
+TEST(Gather, ReportsWhatRecipesCannotExpress) {
   const auto gathered = [](std::string_view text) {
     const auto read = distribute::read_distribution(text);
     EXPECT_TRUE(read.ok()) << text;
@@ -167,12 +168,12 @@ TEST(Gather, SaysWhatRecipesHaveNoWordsFor) {
   EXPECT_EQ(zero_bubble.recipe.micro_batch, 4);
   ASSERT_EQ(zero_bubble.lost.size(), 1u);
   EXPECT_EQ(zero_bubble.lost[0], "schedule zb_h1: one_f_one_b in its place");
-  // Tensor parallelism across nodes and batches within them is an order that no launcher has.
+  // No launcher supports tensor parallelism across nodes with data parallelism within them.
   EXPECT_EQ(gathered("node=8: slice h, f, v; gpu=8: slice b").lost.size(), 1u);
   EXPECT_EQ(gathered("node=8: slice b; gpu=8: slice h, f, v; replicate w on gpu").lost.size(), 1u);
 }
 
-TEST(Neighbours, AreRecipesOfTheSameDevices) {
+TEST(Neighbours, UseTheSameDevices) {
   Recipe recipe = recipe_of(8, 2);
   recipe.devices = 64;
   recipe.data = 4;
@@ -188,7 +189,7 @@ TEST(Neighbours, AreRecipesOfTheSameDevices) {
   }
 }
 
-TEST(Languages, SayWhatTheyCan) {
+TEST(Languages, DifferInWhatTheyExpress) {
   Recipe today = recipe_of(1, 1, 8);
   today.devices = 64;
   Recipe piped = recipe_of(8, 2);

@@ -28,7 +28,7 @@ pipeline_parallel_microbatch_size = 2
 mode = "full"
 )";
 
-// Weft may be built without a reader of TOML.
+// Weft may be built without a TOML parser.
 bool reads_toml() { return read_torchtitan("").ok(); }
 
 Recipe read_titan(std::string_view toml) {
@@ -53,7 +53,7 @@ TEST(Torchtitan, ReadsAJob) {
   EXPECT_EQ(recipe.copies, 2);
   EXPECT_EQ(recipe.micro_batch, 2);
   EXPECT_EQ(recipe.micro_batches(), 32);
-  EXPECT_EQ(recipe.zero, 2);  // a pipeline keeps what it gathered
+  EXPECT_EQ(recipe.zero, 2);  // a pipeline keeps gathered parameters
   EXPECT_EQ(recipe.recompute, Recompute::full);
 }
 
@@ -68,7 +68,7 @@ TEST(Torchtitan, PrintsWhatItReads) {
   EXPECT_NE(written.text.find("a run of our own"), std::string::npos) << written.text;
 }
 
-TEST(Torchtitan, ReadsOlderPlaces) {
+TEST(Torchtitan, ReadsOlderKeys) {
   if (!reads_toml()) GTEST_SKIP() << "built without toml++";
   const Recipe recipe = read_titan(
       "[training]\nbatch_size = 4\ntensor_parallel_degree = 2\ndata_parallel_shard_degree = -1\n"
@@ -79,7 +79,7 @@ TEST(Torchtitan, ReadsOlderPlaces) {
   EXPECT_EQ(recipe.data_degree(), 0);
 }
 
-TEST(Torchtitan, NamesWhatIsWrong) {
+TEST(Torchtitan, NamesErrors) {
   if (!reads_toml()) GTEST_SKIP() << "built without toml++";
   EXPECT_EQ(
       titan_refusal("[parallelism]\ntensor_parallel_degree = \"two\"\n"),
@@ -92,7 +92,7 @@ TEST(Torchtitan, NamesWhatIsWrong) {
             "activation_checkpoint.mode: expected none, selective or full, found 'some'");
 }
 
-TEST(Torchtitan, SaysWhatItHasNoKeyFor) {
+TEST(Torchtitan, ReportsWhatItHasNoKeyFor) {
   Recipe recipe;
   recipe.zero = 1;
   recipe.pipeline = 2;
@@ -128,7 +128,7 @@ placements = {
 )");
 }
 
-// A recipe that all three can say is the same in each.
+// A recipe that all three can express is the same in each.
 TEST(Languages, AgreeOnARecipe) {
   Recipe recipe;
   recipe.devices = 64;

@@ -1,4 +1,4 @@
-// Boxes: ranges of elements as boxes again.
+// Boxes: ranges of elements expressed as boxes.
 #include "weft/collectives/reshard/box.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 namespace weft::reshard {
 namespace {
 
-// The numbers of a box's elements within `whole`, in order.
+// The indices of a box's elements within `whole`, in order.
 std::vector<std::int64_t> numbers_within(const Box& whole, const Box& box) {
   std::vector<std::int64_t> numbers = {0};
   for (std::size_t dim = 0; dim < whole.size(); ++dim) {
@@ -19,7 +19,7 @@ std::vector<std::int64_t> numbers_within(const Box& whole, const Box& box) {
   return numbers;
 }
 
-TEST(Box, EveryRangeIsAFewBoxesInOrder) {
+TEST(Box, EveryRangeSplitsIntoBoxesInOrder) {
   for (const Box& whole :
        {Box{{2, 7}}, Box{{1, 3}, {5, 4}}, Box{{0, 3}, {2, 1}, {4, 5}}, Box{{0, 2}, {0, 3}, {0, 4}}})
     for (std::int64_t begin = 0; begin <= elements_of(whole); ++begin)
@@ -34,13 +34,13 @@ TEST(Box, EveryRangeIsAFewBoxesInOrder) {
       }
 }
 
-TEST(Box, ANumberIsABoxOfNoDims) {
+TEST(Box, AScalarIsABoxWithoutDims) {
   EXPECT_EQ(elements_of({}), 1);
   EXPECT_EQ(boxes_of_range({}, 0, 1), std::vector<Box>{{}});
   EXPECT_TRUE(boxes_of_range({}, 0, 0).empty());
 }
 
-TEST(Box, ACutMovesBackToTheLongestRowThatIsShortEnough) {
+TEST(Box, SplitsAtTheLargestRowThatIsShortEnough) {
   const Box box = {{0, 4}, {0, 10}, {0, 100}};
   EXPECT_EQ(whole_rows(box, 2345, 0), 2345);
   EXPECT_EQ(whole_rows(box, 2345, 99), 2345);

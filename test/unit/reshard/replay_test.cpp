@@ -1,4 +1,4 @@
-// The judge: what it accepts and what it refuses.
+// The replay: what it accepts and what it rejects.
 #include "weft/collectives/reshard/replay.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace weft::reshard {
 namespace {
 
-// Two rows of three on device 0; all of it goes to devices 1 and 2.
+// Two rows of three elements on device 0; all of them go to devices 1 and 2.
 Reshard rows_of_three() {
   const Box all = {{0, 2}, {0, 3}};
   return {.sizes = {2, 3},
@@ -31,19 +31,19 @@ TEST(Replay, FollowsMovesInTheirOrder) {
       "right");
 }
 
-TEST(Replay, MissesWhatDidNotArrive) {
+TEST(Replay, DetectsMissingElements) {
   EXPECT_EQ(verdict({{0, 1, kBothRows}, {1, 2, kFirstRow, true}}),
             "device 2 has nothing at [1, 0], expected 3");
 }
 
-TEST(Replay, RefusesToPassOnWhatHasNotArrived) {
+TEST(Replay, RejectsForwardingBeforeArrival) {
   EXPECT_EQ(verdict({{0, 1, kFirstRow}, {1, 2, kBothRows, true}}),
             "move 1 reads what its sender does not hold: device 1, element [1, 0]");
   EXPECT_EQ(verdict({{1, 2, kBothRows}}),
             "move 0 reads what its sender does not hold: device 1, element [0, 0]");
 }
 
-TEST(Replay, RefusesWhatIsSentTwiceOrToNobody) {
+TEST(Replay, RejectsRedundantMoves) {
   EXPECT_EQ(verdict({{0, 1, kFirstRow}, {0, 1, kBothRows}}),
             "move 1 writes what its receiver has already: device 1, element [0, 0]");
   EXPECT_EQ(verdict({{0, 0, kFirstRow}}),
@@ -51,7 +51,7 @@ TEST(Replay, RefusesWhatIsSentTwiceOrToNobody) {
   EXPECT_EQ(verdict({{0, 1, {{0, 2}}}}), "move 0 has a box of 1 dims, expected 2");
 }
 
-TEST(Replay, RefusesWhatWouldNotFit) {
+TEST(Replay, RejectsHugeTensors) {
   Reshard large = rows_of_three();
   large.sizes[0] = large.sources[0].box[0].size = std::int64_t{1} << 40;
   const Status status = replay(large, {});

@@ -1,4 +1,5 @@
-// Reshards: random meshes and layouts, every element followed, every time held against its bound.
+// Reshards between random meshes and layouts: every element is traced, and every time is compared
+// with its bound.
 #include "weft/collectives/reshard/reshard.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +19,7 @@ namespace {
 using Sizes = std::vector<std::int64_t>;
 using MeshShape = std::array<std::int32_t, 2>;  // hosts, devices of each
 
-// Chunks as small as an element, so that small tensors are pipelined as large ones are.
+// Chunks as small as one element, so that small tensors are pipelined like large ones.
 const MoveOptions kFine = {.least_chunk_bytes = 1};
 
 std::vector<Box> made_boxes(const Sizes& sizes, const MeshShape& mesh, const Slicing& slicing) {
@@ -53,7 +54,7 @@ void expect_right(const Reshard& reshard, const MovePlan& plan) {
   EXPECT_TRUE(judged.ok()) << judged.error().message;
 }
 
-TEST(Reshard, TheExampleOfTheHeader) {
+TEST(Reshard, MatchesTheExampleInTheHeader) {
   const Reshard reshard = between({2, 2}, {2, 1}, {{0}, {}}, {2, 1}, {{}, {0}});
   const MovePlan plan = planned(reshard);
   expect_right(reshard, plan);
@@ -62,8 +63,8 @@ TEST(Reshard, TheExampleOfTheHeader) {
   EXPECT_DOUBLE_EQ(ratio(reshard, plan), 1);
 }
 
-// One host sends 1, three need it: in K chunks (K + 2) / K.
-TEST(Reshard, AChainIsAsQuickAsOneHost) {
+// One host sends 1 and three need it: in K chunks, (K + 2) / K.
+TEST(Reshard, AChainIsAsFastAsOneHost) {
   const Reshard reshard = between({6400}, {1, 1}, {{}}, {3, 2}, {{}});
   const MovePlan plan = planned(reshard);
   expect_right(reshard, plan);
@@ -81,7 +82,7 @@ TEST(Reshard, TwoTreesReachManyHosts) {
   }
 }
 
-// Both replicas send half: twice as quick as one.
+// Both replicas send half: twice as fast as one.
 TEST(Reshard, ReplicasShareTheSending) {
   const Reshard reshard = between({1000}, {2, 1}, {{}}, {4, 1}, {{0}});
   const MovePlan plan = planned(reshard);
@@ -90,20 +91,21 @@ TEST(Reshard, ReplicasShareTheSending) {
   EXPECT_NEAR(ratio(reshard, plan), 1, 1e-9);
 }
 
-// A tensor that is read again on another number of ranks of the same hosts.
-TEST(Reshard, WhatAHostHasIsNotSentToIt) {
+// A tensor that is resharded to another number of ranks on the same hosts.
+TEST(Reshard, DoesNotSendWhatAHostHas) {
   Reshard reshard{
       .sizes = {12}, .element_bytes = 8, .sources = {}, .destinations = {}, .hosts = {0, 0, 1, 1}};
   reshard.sources = holdings_of(made_boxes({12}, {2, 2}, {{0, 1}}), 0);
   reshard.destinations = holdings_of(made_boxes({12}, {1, 3}, {{1}}), 0);
   const MovePlan plan = planned(reshard);
   expect_right(reshard, plan);
-  // Device 0 keeps 0-2, device 1 gives it 3 and keeps 4-5; host 1 sends 6-7 to device 1 and keeps the rest.
+  // Device 0 keeps 0-2; device 1 sends it 3 and keeps 4-5; host 1 sends 6-7 to device 1 and keeps
+  // the rest.
   EXPECT_DOUBLE_EQ(plan.lower_bound_seconds, 2 * 8 / 1.25e9);
   EXPECT_NEAR(ratio(reshard, plan), 1, 1e-9);
 }
 
-TEST(Reshard, AlikeOnBothSidesMovesNothing) {
+TEST(Reshard, EqualLayoutsMoveNothing) {
   Reshard reshard{.sizes = {5, 3}, .element_bytes = 4, .sources = {}, .destinations = {}, .hosts = {0, 1, 2}};
   reshard.sources = reshard.destinations = holdings_of(made_boxes({5, 3}, {3, 1}, {{0}, {}}), 0);
   const MovePlan plan = planned(reshard);
@@ -113,7 +115,7 @@ TEST(Reshard, AlikeOnBothSidesMovesNothing) {
   for (const Move& move : plan.moves) EXPECT_EQ(move.from, move.to);
 }
 
-TEST(Reshard, LayoutsOfPlansServe) {
+TEST(Reshard, AcceptsLayoutsOfPlans) {
   Symbols symbols;
   const Symbol b = symbols.intern("b"), d = symbols.intern("d");
   const plan::Dim dims[] = {{b, 10}, {d, 6}};
@@ -121,7 +123,7 @@ TEST(Reshard, LayoutsOfPlansServe) {
   const plan::Mesh from{{{"node", 2}, {"gpu", 2}}}, to{{{"gpu", 3}}};
   using plan::AxisLayout;
   auto held = boxes_of(type, {{AxisLayout::sliced(b), AxisLayout::sliced(b)}}, from);
-  auto needed = boxes_of(type, {{AxisLayout::sliced(d, 1, 1)}}, to);  // with borders
+  auto needed = boxes_of(type, {{AxisLayout::sliced(d, 1, 1)}}, to);  // with halos
   ASSERT_TRUE(held.ok() && needed.ok());
   const Reshard reshard{.sizes = {10, 6},
                         .element_bytes = 4,
@@ -154,7 +156,7 @@ Sizes random_sizes(Random& random, std::size_t dims) {
   return sizes;
 }
 
-TEST(Reshard, RandomMeshesEveryElement) {
+TEST(Reshard, DeliversEveryElementBetweenRandomMeshes) {
   Random random(3);
   for (std::uint64_t round = 0; round < 400; ++round) {
     SCOPED_TRACE(round);
@@ -168,7 +170,7 @@ TEST(Reshard, RandomMeshesEveryElement) {
   }
 }
 
-TEST(Reshard, RandomMeshesOnTheSameDevices) {
+TEST(Reshard, DeliversEveryElementOnTheSameDevices) {
   Random random(4);
   for (std::uint64_t round = 0; round < 300; ++round) {
     SCOPED_TRACE(round);
@@ -184,8 +186,8 @@ TEST(Reshard, RandomMeshesOnTheSameDevices) {
   }
 }
 
-// Large enough that a chunk's rounding does not show.
-TEST(Reshard, RandomMeshesWithinFivePercent) {
+// Large enough that rounding to chunks does not matter.
+TEST(Reshard, IsWithinFivePercentOfTheBound) {
   Random random(6);
   for (std::uint64_t round = 0; round < 200; ++round) {
     SCOPED_TRACE(round);
@@ -206,7 +208,7 @@ std::string refusal(const Reshard& reshard) {
   return plan.ok() ? "accepted" : plan.error().message;
 }
 
-TEST(Reshard, WhatCannotBeIsRefused) {
+TEST(Reshard, RejectsInvalidReshards) {
   const Reshard good = between({4}, {2, 1}, {{0}}, {1, 1}, {{}});
   EXPECT_EQ(refusal(good), "accepted");
   Reshard bad = good;
@@ -232,7 +234,7 @@ TEST(Reshard, WhatCannotBeIsRefused) {
   EXPECT_EQ(no_rate.error().message, "a host's bandwidth is above 0, found 0");
 }
 
-TEST(Reshard, TooManyPiecesAreRefused) {
+TEST(Reshard, RejectsTooManyPieces) {
   const Reshard reshard = between({4096, 4096}, {4096, 1}, {{0}, {}}, {4096, 1}, {{}, {0}});
   EXPECT_EQ(refusal(reshard),
             "the layouts intersect in too many pieces: expected at most 4194304 pieces times their devices, "
@@ -246,7 +248,7 @@ TEST(Holdings, SlicesMayBeUnevenAndInAnyOrder) {
   for (std::size_t rank = 0; rank < 6; ++rank) EXPECT_EQ(boxes[rank], expected[rank]) << rank;
 }
 
-TEST(Holdings, WrongSlicingsAreRefused) {
+TEST(Holdings, RejectsWrongSlicings) {
   const auto refused = [](const Sizes& sizes, const MeshShape& mesh, const Slicing& slicing) {
     const auto boxes = boxes_of(sizes, mesh, slicing);
     return boxes.ok() ? "accepted" : boxes.error().message;

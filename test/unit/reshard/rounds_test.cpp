@@ -1,4 +1,4 @@
-// Rounds: nobody does two things at once, and the busiest host is never idle.
+// Rounds: no host does two things at once, and the busiest host is never idle.
 #include "weft/collectives/reshard/rounds.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ void expect_schedule(const std::vector<Traffic>& traffic) {
   EXPECT_EQ(end, busiest_port(traffic));
 }
 
-TEST(Rounds, TheExampleOfTheHeader) {
+TEST(Rounds, MatchesTheExampleInTheHeader) {
   expect_schedule({{0, 2, 3}, {0, 3, 1}, {1, 2, 1}, {1, 3, 3}});
   EXPECT_TRUE(make_rounds({}).empty());
 }
@@ -59,7 +59,7 @@ TEST(Rounds, RandomTrafficEndsWithItsBusiestHost) {
   }
 }
 
-TEST(Rounds, TooManyPairsGoRound) {
+TEST(Rounds, ManyPairsUseRoundRobin) {
   std::vector<Traffic> traffic;
   for (std::int32_t from = 0; from < 130; ++from)
     for (std::int32_t to = 0; to < 130; ++to) traffic.push_back({from, 200 + to, 1});

@@ -1,4 +1,4 @@
-// Senders: the flow against every set of hosts and every way to share.
+// Senders: the flow compared with every subset of hosts and every distribution.
 #include "weft/collectives/reshard/senders.h"
 
 #include <gtest/gtest.h>
@@ -24,8 +24,8 @@ std::int64_t busiest(const std::vector<Demand>& demands, const Balance& balance)
   return most;
 }
 
-// max over sets of hosts of what only they hold, a host of them.
-double crowding(const std::vector<Demand>& demands, std::int32_t hosts) {
+// The maximum, over sets of hosts, of what only they hold, per host in the set.
+double densest_load(const std::vector<Demand>& demands, std::int32_t hosts) {
   double most = 0;
   for (std::uint32_t set = 1; set < (1u << hosts); ++set) {
     std::int64_t inside = 0;
@@ -37,7 +37,7 @@ double crowding(const std::vector<Demand>& demands, std::int32_t hosts) {
   return most;
 }
 
-// Every way to share out whole elements.
+// All distributions of whole elements.
 std::int64_t least_busiest(const std::vector<Demand>& demands, std::int32_t hosts) {
   std::vector<std::int64_t> loads(static_cast<std::size_t>(hosts));
   std::int64_t best = INT64_MAX;
@@ -64,7 +64,7 @@ std::int64_t least_busiest(const std::vector<Demand>& demands, std::int32_t host
   return best;
 }
 
-TEST(Senders, TheExampleOfTheHeader) {
+TEST(Senders, MatchesTheExampleInTheHeader) {
   const std::vector<Demand> demands = {{6, {0, 1}}, {4, {0}}};
   const Balance balance = balance_senders(demands);
   EXPECT_EQ(balance.least, 5);
@@ -77,14 +77,14 @@ TEST(Senders, NothingToSend) {
   EXPECT_EQ(balance_senders(demands).sent, (std::vector<std::vector<std::int64_t>>{{0}}));
 }
 
-TEST(Senders, WhereMoreIsAllowedFewerSend) {
+TEST(Senders, UsesFewerSendersIfMoreIsAllowed) {
   const std::vector<Demand> demands = {{12, {0, 1, 2}}};
   EXPECT_EQ(balance_senders(demands).sent[0], (std::vector<std::int64_t>{4, 4, 4}));
   EXPECT_EQ(balance_senders(demands, 6).sent[0], (std::vector<std::int64_t>{6, 6, 0}));
   EXPECT_EQ(balance_senders(demands, 6).least, 4);
 }
 
-TEST(Senders, AsGoodAsEveryOtherWay) {
+TEST(Senders, MatchesExhaustiveSearch) {
   Random random(11);
   for (int round = 0; round < 300; ++round) {
     const auto hosts = static_cast<std::int32_t>(random.between(1, 4));
@@ -100,8 +100,8 @@ TEST(Senders, AsGoodAsEveryOtherWay) {
       EXPECT_EQ(std::accumulate(balance.sent[d].begin(), balance.sent[d].end(), std::int64_t{0}),
                 demands[d].elements);
     EXPECT_EQ(busiest(demands, balance), least_busiest(demands, hosts)) << round;
-    EXPECT_LE(balance.least, crowding(demands, hosts) + 1e-9);
-    EXPECT_EQ(std::ceil(balance.least), std::ceil(crowding(demands, hosts))) << round;
+    EXPECT_LE(balance.least, densest_load(demands, hosts) + 1e-9);
+    EXPECT_EQ(std::ceil(balance.least), std::ceil(densest_load(demands, hosts))) << round;
   }
 }
 

@@ -1,4 +1,4 @@
-// Rules that were written to fool the prover, and true ones that look like them.
+// Rules that were written to fool the prover, and true rules that resemble them.
 #include <cstdlib>
 #include <map>
 #include <sstream>
@@ -17,8 +17,8 @@ namespace {
 const std::string kAdversary = WEFT_SOURCE_DIR "/test/unit/rule/adversary/";
 
 struct Remark {
-  std::string kind;        // under which the rule stands
-  std::string true_where;  // a guard that would mend it
+  std::string kind;        // the heading above the rule
+  std::string true_where;  // a guard that would make it true
 };
 
 std::map<std::string, Remark> remarks_in(const std::string& path) {
@@ -51,7 +51,7 @@ std::string case_of(const Verdict& verdict) {
   return text;
 }
 
-std::string told(const Rule& rule, const Verdict& verdict) {
+std::string describe_verdict(const Rule& rule, const Verdict& verdict) {
   return rule.name + ": " + std::string(name(verdict.judgement)) + " " + verdict.guard + " " +
          std::string(name(verdict.rounding)) + " " + verdict.reason + " " + case_of(verdict);
 }
@@ -64,26 +64,26 @@ TEST(Adversary, ProvesNothingFalse) {
   const auto remarks = remarks_in(path);
   for (const Rule& rule : every(6, *rules)) {
     const Verdict verdict = prove(rule).verdict;
-    if (std::getenv("WEFT_TELL") != nullptr) std::puts(told(rule, verdict).c_str());
-    // What differs by rounding alone may say so.
+    if (std::getenv("WEFT_TELL") != nullptr) std::puts(describe_verdict(rule, verdict).c_str());
+    // Rules that differ only by rounding may be proven with that remark.
     const Remark& remark = remarks.at(rule.name);
     const bool mended = verdict.judgement == Judgement::guarded && verdict.guard == remark.true_where;
     const bool by_rounding = remark.kind == "rounding" && verdict.judgement == Judgement::rounded &&
                              verdict.rounding != Rounding::exact && verdict.rounding_bound > 0;
-    EXPECT_TRUE(by_rounding || mended || !holds(verdict)) << told(rule, verdict);
+    EXPECT_TRUE(by_rounding || mended || !holds(verdict)) << describe_verdict(rule, verdict);
     if (verdict.judgement == Judgement::refuted) EXPECT_EQ(verdict.counterexamples.size(), 1u) << rule.name;
   }
 }
 
-TEST(Adversary, ProvesWhatIsTrue) {
+TEST(Adversary, ProvesTrueRules) {
   const auto rules = load_rules(kAdversary + "true.rules");
   ASSERT_TRUE(rules.ok()) << rules.error().message;
   EXPECT_GE(rules->size(), 30u);
   for (const Rule& rule : every(4, *rules)) {
     const Verdict verdict = prove(rule).verdict;
-    if (std::getenv("WEFT_TELL") != nullptr) std::puts(told(rule, verdict).c_str());
+    if (std::getenv("WEFT_TELL") != nullptr) std::puts(describe_verdict(rule, verdict).c_str());
     EXPECT_TRUE(verdict.judgement == Judgement::proven || verdict.judgement == Judgement::rounded)
-        << told(rule, verdict);
+        << describe_verdict(rule, verdict);
     EXPECT_LE(verdict.error_probability, 1e-3) << rule.name;
   }
 }

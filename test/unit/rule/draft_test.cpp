@@ -1,4 +1,4 @@
-// A plan while it is rewritten: what dies, what stays, what becomes one, and the way back.
+// A plan during rewriting: which nodes die, which stay, which merge, and undo.
 #include "weft/rules/rule/draft.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ std::vector<std::uint32_t> numbers(const std::vector<NodeId>& nodes) {
 }
 using Numbers = std::vector<std::uint32_t>;
 
-// The first match of a rule by its name.
+// The first match of a rule, by name.
 Match first(const Draft& draft, const std::vector<Rule>& rules, std::string_view name) {
   for (Match& match : match_one_by_one(draft, rules))
     if (rules[match.rule].name == name) return std::move(match);
@@ -35,7 +35,7 @@ Result<Change> rewrite(Draft& draft, std::string_view name) {
   return draft.apply(some_rules()[match.rule], match);
 }
 
-TEST(Draft, IsThePlanItWasMadeFrom) {
+TEST(Draft, EqualsTheOriginalPlan) {
   const plan::Graph graph = plan_of(R"(plan small
 %0 = input {name=x, type=f32[b=2,d=3]}
 %1 = relu %0 @hidden
@@ -47,7 +47,7 @@ return y=%2
   EXPECT_EQ(draft.live_count(), 3u);
 }
 
-TEST(Draft, LeavesOutWhatNoOutputNeeds) {
+TEST(Draft, DropsUnusedNodes) {
   const Draft draft(plan_of(R"(plan small
 %0 = input {name=x, type=f32[d=3]}
 %1 = relu %0
@@ -57,7 +57,7 @@ return y=%2
   EXPECT_EQ(numbers(draft.nodes()), (Numbers{0, 2}));
 }
 
-TEST(Draft, MakesEqualNodesOne) {
+TEST(Draft, MergesEqualNodes) {
   const Draft draft(plan_of(R"(plan small
 %0 = input {name=x, type=f32[d=3]}
 %1 = relu %0
@@ -70,7 +70,7 @@ return y=%3, z=%2
   EXPECT_EQ(draft.readers(plan::ValueId(1)).size(), 1u);
 }
 
-TEST(Draft, ReplacesAValueAndSaysWhatChanged) {
+TEST(Draft, ReplacesAValueAndReportsChanges) {
   Draft draft(plan_of(R"(plan small
 %0 = input {name=x, type=f32[d=3]}
 %1 = relu %0
@@ -99,7 +99,7 @@ return y=%2, z=%1
   EXPECT_EQ(draft.depth(), 0u);
 }
 
-TEST(Draft, KeepsMatchedNodesThatOthersRead) {
+TEST(Draft, KeepsMatchedNodesWithOtherReaders) {
   Draft draft(plan_of(R"(plan small
 %0 = input {name=x, type=f32[d=3]}
 %1 = input {name=z, type=f32[d=3]}
@@ -114,8 +114,8 @@ return y=%3, e=%4
   EXPECT_EQ(draft.live_count(), 7u);
 }
 
-TEST(Draft, MakesOneOfNodesThatBecomeEqual) {
-  // Once neg(neg(x)) is x, the two exps read the same; their readers in turn do.
+TEST(Draft, MergesNodesThatBecomeEqual) {
+  // Once neg(neg(x)) is x, the two exps have equal operands, and so do their readers.
   Draft draft(plan_of(R"(plan small
 %0 = input {name=x, type=f32[d=3]}
 %1 = neg %0
@@ -134,7 +134,7 @@ return y=%5, z=%6
   EXPECT_EQ(describe(draft), before);
 }
 
-TEST(Draft, NewNodesAreOfTheLatestPhaseMatched) {
+TEST(Draft, NewNodesGetTheLatestPhaseOfTheMatch) {
   Draft draft(plan_of(R"(plan small
 %0 = input {name=x, type=f32[d=3]}
 %1 = input {name=z, type=f32[d=3]}
@@ -158,7 +158,7 @@ return y=%6, e=%2
 )");
 }
 
-TEST(Draft, ALaterPhaseMayReadWhatAnEarlierComputed) {
+TEST(Draft, ALaterPhaseMayReadFromAnEarlierOne) {
   Draft draft(plan_of(R"(plan small
 %0 = input {name=x, type=f32[d=3]}
 %1 = relu %0
@@ -175,8 +175,8 @@ return y=%2, z=%1
 )");
 }
 
-// The backward pass computes it again so that it need not be kept.
-TEST(Draft, EqualNodesOfTwoPhasesStayTwo) {
+// The backward pass recomputes it so that it need not be kept.
+TEST(Draft, KeepsEqualNodesOfTwoPhases) {
   const plan::Graph graph = plan_of(R"(plan small
 %0 = input {name=x, type=f32[d=3]}
 %1 = exp %0
@@ -195,7 +195,7 @@ return y=%1, z=%2
   EXPECT_NE(draft.hash(), kept.hash());
 }
 
-TEST(Draft, EqualNodesOfTwoPhasesStayTwoWhenARewriteMakesThemEqual) {
+TEST(Draft, KeepsNodesOfTwoPhasesThatBecomeEqual) {
   Draft draft(plan_of(R"(plan small
 %0 = input {name=x, type=f32[d=3]}
 %1 = neg %0
@@ -208,8 +208,9 @@ return y=%3, z=%4
   EXPECT_EQ(numbers(draft.nodes()), (Numbers{0, 3, 4}));
 }
 
-TEST(Draft, RefusesToMakeAnEarlierPhaseReadALater) {
-  // The merged product would be of the backward pass, and exp reads one half of it in the forward pass.
+TEST(Draft, RejectsReadsFromALaterPhase) {
+  // The merged product would belong to the backward pass, and exp reads one half of it in the
+  // forward pass.
   const auto merged = [](std::string_view phase_of_reader) {
     Draft draft(plan_of(fmt::format(R"(plan small
 %0 = input {{name=x, type=f32[b=2,d=3]}}
@@ -235,8 +236,8 @@ return y=%5, z=%4
   EXPECT_EQ(merged("backward"), "merged");
 }
 
-TEST(Draft, RefusesACycle) {
-  // q multiplies with what was made of p, far away: merging the two would have p wait for itself.
+TEST(Draft, RejectsACycle) {
+  // q depends on p indirectly: merging the two would make p wait for itself.
   const plan::Graph graph = plan_of(R"(plan small
 %0 = input {name=x, type=f32[b=2,d=3]}
 %1 = input {name=v, type=f32[d=3,f=2]}
@@ -269,7 +270,7 @@ return y=%14
   EXPECT_TRUE(tried);
 }
 
-TEST(Draft, RefusesAMatchThatNoLongerStands) {
+TEST(Draft, RejectsAStaleMatch) {
   Draft draft(plan_of(R"(plan small
 %0 = input {name=x, type=f32[d=3]}
 %1 = relu %0
@@ -284,7 +285,7 @@ return y=%2
   EXPECT_EQ(draft.depth(), 1u);
 }
 
-TEST(Draft, RefusesWhatChangesNothing) {
+TEST(Draft, RejectsNoChange) {
   Draft draft(plan_of(R"(plan small
 %0 = input {name=x, type=f32[a=2,b=2]}
 %1 = relu %0
@@ -302,7 +303,7 @@ rule stay explore
   EXPECT_EQ(change.error().message, "the right side equals the left side");
 }
 
-TEST(Draft, FindsNodesAgainRatherThanMakingThemTwice) {
+TEST(Draft, ReusesExistingNodes) {
   Draft draft(plan_of(R"(plan small
 %0 = input {name=x, type=f32[d=3]}
 %1 = input {name=z, type=f32[d=3]}
@@ -321,7 +322,7 @@ return y=%3
   EXPECT_EQ(draft.hash(), hash);
 }
 
-TEST(Draft, GivesNewNodesTheLabelAndScopeOfTheOld) {
+TEST(Draft, NewNodesGetTheLabelAndScopeOfTheOld) {
   Draft draft(plan_of(R"(plan small
 %0 = input {name=x, type=f32[d=3]}
 %1 = input {name=z, type=f32[d=3]}
@@ -335,7 +336,7 @@ return y=%3
   EXPECT_EQ(plan.path(last.scope, last.label), "block.3.scaled");
 }
 
-TEST(Draft, ACloneGoesItsOwnWay) {
+TEST(Draft, ACloneIsIndependent) {
   Draft draft(plan_of(R"(plan small
 %0 = input {name=x, type=f32[d=3]}
 %1 = neg %0
@@ -352,8 +353,9 @@ return y=%3
   EXPECT_EQ(describe(copy), before);
 }
 
-// Random rewrites of random plans: always a plan, always the same numbers, and always the same way back.
-RC_GTEST_PROP(Draft, KeepsWhatThePlanComputesAndTheWayBack, (std::uint64_t seed)) {
+// Random rewrites of random plans: the result is always a valid plan with the same values, and undo
+// restores the original.
+RC_GTEST_PROP(Draft, KeepsValuesAndUndoes, (std::uint64_t seed)) {
   Random random(seed);
   const plan::Graph graph = random_plan(random, 16);
   const auto expected = outputs_of(graph);
@@ -378,7 +380,7 @@ RC_GTEST_PROP(Draft, KeepsWhatThePlanComputesAndTheWayBack, (std::uint64_t seed)
     RC_ASSERT(plan::verify(plan).ok());
     RC_ASSERT(plan.node_count() == draft.live_count());
     RC_ASSERT(Draft(plan).hash() == draft.hash());
-    RC_ASSERT(Draft(plan).live_count() == draft.live_count());  // nothing is left that is equal
+    RC_ASSERT(Draft(plan).live_count() == draft.live_count());  // no equal nodes are left
     RC_ASSERT(agree(outputs_of(plan), expected));
   }
   while (draft.depth() > 0) draft.undo();

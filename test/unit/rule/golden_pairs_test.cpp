@@ -1,4 +1,5 @@
-// Every rule of rules/ has its golden pair: test/golden/rule shows a plan that it rewrites and one that it declines.
+// Every rule in rules/ has a golden pair: test/golden/rule has a plan that it rewrites and one that
+// it declines.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -20,8 +21,8 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kLargestGolden = 1 << 20;
 
 struct Cases {
-  std::vector<std::string> names;             // in order, each once
-  std::set<std::string> rewritten, declined;  // of them
+  std::vector<std::string> names;             // in order, without repeats
+  std::set<std::string> rewritten, declined;  // by name
 };
 
 Cases cases_in(const fs::path& path) {
@@ -48,7 +49,7 @@ TEST(GoldenPairs, EveryRuleHasAPlanThatItRewritesAndOneThatItDeclines) {
   ASSERT_TRUE(rules.ok()) << rules.error().message;
   std::map<std::string, std::vector<std::string>> names;  // by file, in order
   for (const Rule& rule : *rules)
-    // A rule that holds both ways shows its other way with its first.
+    // A rule that holds in both directions shows its reverse with its forward direction.
     if (!rule.name.ends_with(".reverse")) names[fs::path(rule.file).stem().string()].push_back(rule.name);
   for (const auto& [file, expected] : names) {
     const fs::path path = source / "test" / "golden" / "rule" / (file + ".test");

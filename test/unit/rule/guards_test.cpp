@@ -1,4 +1,4 @@
-// The table of guards: each word is parsed, printed and documented by its row.
+// The table of guards: each row determines parsing, printing and documentation of its word.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@ namespace {
 
 using Argument = GuardWord::Argument;
 
-// Two arguments of each kind, none equal to another.
+// Two arguments of each kind, all different.
 std::string argument(Argument kind, std::size_t k) {
   switch (kind) {
     case Argument::number: return k == 0 ? "ranks(a)" : "size(y, m)";
@@ -35,7 +35,7 @@ Result<std::vector<Rule>> rule_with(std::string_view guard) {
                      "a.rules", ops::all());
 }
 
-TEST(Guards, EachRowIsOfItsKind) {
+TEST(Guards, RowsAreInOrderOfKind) {
   for (std::size_t k = 0; k < guard_words().size(); ++k) {
     const GuardWord& word = guard_words()[k];
     EXPECT_EQ(static_cast<std::size_t>(word.kind), k) << word.name;
@@ -48,7 +48,7 @@ TEST(Guards, EachRowIsOfItsKind) {
   EXPECT_EQ(find_guard_word("size"), nullptr);
 }
 
-TEST(Guards, EachWordIsReadAndPrinted) {
+TEST(Guards, ParsesAndPrintsEachWord) {
   for (const GuardWord& word : guard_words()) {
     const auto rules = rule_with(written(word));
     ASSERT_TRUE(rules.ok()) << word.name << ": " << rules.error().message;
@@ -58,7 +58,7 @@ TEST(Guards, EachWordIsReadAndPrinted) {
   }
 }
 
-TEST(Guards, EachWordRefusesTooFewArguments) {
+TEST(Guards, RejectsTooFewArguments) {
   for (const GuardWord& word : guard_words()) {
     if (word.is_sign()) continue;
     const auto rules = rule_with(fmt::format("{}()", word.name));
@@ -69,7 +69,7 @@ TEST(Guards, EachWordRefusesTooFewArguments) {
   }
 }
 
-TEST(Guards, AStrictWordNeverHoldsOfTheSameTwice) {
+TEST(Guards, AStrictComparisonIsIrreflexive) {
   for (const GuardWord& word : guard_words()) {
     if (word.argument_count() == 1 || word.arguments[0] != word.arguments[1]) continue;
     std::string text = written(word);
@@ -79,14 +79,14 @@ TEST(Guards, AStrictWordNeverHoldsOfTheSameTwice) {
   }
 }
 
-TEST(Guards, AnUnknownWordIsToldTheKnownOnes) {
+TEST(Guards, AnUnknownWordListsTheKnownOnes) {
   const auto rules = rule_with("frobnicates(x)");
   ASSERT_FALSE(rules.ok());
   EXPECT_EQ(rules.error().hint,
             "guards are divides, even, odd, same_dtype, real, replicated, whole, distinct");
 }
 
-TEST(Guards, EachWordIsInTheDocumentOfRules) {
+TEST(Guards, EachWordIsDocumented) {
   const auto document = read_file(WEFT_SOURCE_DIR "/docs/rules.md", 1 << 20);
   ASSERT_TRUE(document.ok());
   for (const GuardWord& word : guard_words())

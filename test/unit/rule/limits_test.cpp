@@ -1,5 +1,6 @@
-// Rules that hold up to some number of rows, for the constants as they are written, away from narrow regions, at single
-// elements or within a range of magnitudes are not called proven without saying so.
+// Rules that hold only up to a number of rows, for constants as written, away from narrow regions,
+// for single elements or within a range of magnitudes are not called proven without that
+// restriction.
 #include <cstdlib>
 #include <map>
 #include <regex>
@@ -25,22 +26,22 @@ std::vector<Rule> rules_in(const std::string& file) {
   return rules.ok() ? std::move(rules).value() : std::vector<Rule>();
 }
 
-std::string told(const Rule& rule, const Verdict& verdict) {
+std::string verdict_text(const Rule& rule, const Verdict& verdict) {
   return fmt::format("{}: {} {} {} {} {}", rule.name, name(verdict.judgement), verdict.guard,
                      name(verdict.rounding), print(verdict.range), verdict.reason);
 }
 
-// Proves some of the rules of a file, all of them where tests are thorough.
+// Proves a sample of the rules of a file, or all of them in thorough runs.
 template <class Expect>
 void judge(const std::vector<Rule>& rules, std::size_t one_in, const Expect& expect) {
   for (const Rule& rule : every(one_in, rules)) {
     const Verdict verdict = prove(rule).verdict;
-    if (std::getenv("WEFT_TELL") != nullptr) std::puts(told(rule, verdict).c_str());
+    if (std::getenv("WEFT_TELL") != nullptr) std::puts(verdict_text(rule, verdict).c_str());
     expect(rule, verdict);
   }
 }
 
-// The largest number that a guard bounds something by; none where it bounds nothing.
+// The largest upper bound in a guard; none if it has no bound.
 std::optional<std::int64_t> largest_bound(const std::string& guard) {
   const std::regex bound("<= ([0-9]+)");
   std::optional<std::int64_t> largest;
@@ -49,7 +50,7 @@ std::optional<std::int64_t> largest_bound(const std::string& guard) {
   return largest;
 }
 
-// By rule: the rows that a comment above it allows.
+// Per rule: the number of rows that a comment above it permits.
 std::map<std::string, std::int64_t> rows_in(const std::string& file) {
   std::map<std::string, std::int64_t> rows;
   std::istringstream lines(read_file(kFolder + file, 1 << 20).value());
@@ -65,13 +66,13 @@ std::map<std::string, std::int64_t> rows_in(const std::string& file) {
 
 struct Narrow {
   std::string_view dtype;
-  std::int64_t rows;  // whole numbers from 0 on that it holds
+  std::int64_t rows;  // count of integers from 0 on that it represents exactly
 };
 
 constexpr std::array kNarrow = {Narrow{"f8e5m2", 8}, Narrow{"f8e4m3", 16}, Narrow{"bf16", 256},
                                 Narrow{"f16", 2048}, Narrow{"f32", 16777216}};
 
-// D stands for the dtype that rows are counted in.
+// D stands for the dtype in which rows are counted.
 constexpr std::array<std::string_view, 13> kCountedInD = {
     "given p[m], x[n, I]\n left y = gather(p, x, along=n)\n right y = gather(cast(cast(p, to=D), to=i32), x, "
     "along=n)",
@@ -117,21 +118,21 @@ std::vector<Rule> counted_in(const Narrow& narrow) {
   return rules;
 }
 
-TEST(Rows, AreNoMoreThanADtypeCounts) {
+TEST(Rows, AreLimitedByTheCountingDtype) {
   std::size_t guarded = 0, all = 0;
   for (const Narrow& narrow : every(2, kNarrow))
     judge(counted_in(narrow), kCountedInD.size(), [&](const Rule& rule, const Verdict& verdict) {
       ++all;
       if (!holds(verdict)) return;
       const auto bound = largest_bound(verdict.guard);
-      ASSERT_TRUE(bound) << told(rule, verdict);
-      EXPECT_LE(*bound, narrow.rows) << told(rule, verdict);
+      ASSERT_TRUE(bound) << verdict_text(rule, verdict);
+      EXPECT_LE(*bound, narrow.rows) << verdict_text(rule, verdict);
       ++guarded;
     });
-  EXPECT_GT(guarded, all / 3);  // a bound is of more use than a refusal
+  EXPECT_GT(guarded, all / 3);  // a bound is more useful than a rejection
 }
 
-TEST(Rows, AreAsManyAsThereAreWhereBothSidesCountAlike) {
+TEST(Rows, AreUnlimitedIfBothSidesCountAlike) {
   const auto rules = parse_rules(R"(
 rule doubled_past_a_narrow_gather explore
   given p[m], x[n, I]
@@ -154,15 +155,15 @@ rule mask_of_a_bounded_size explore
   ASSERT_TRUE(rules.ok()) << rules.error().message;
   for (const Rule& rule : *rules) {
     const Verdict verdict = prove(rule).verdict;
-    EXPECT_TRUE(holds(verdict)) << told(rule, verdict);
-    EXPECT_FALSE(largest_bound(verdict.guard)) << told(rule, verdict);
+    EXPECT_TRUE(holds(verdict)) << verdict_text(rule, verdict);
+    EXPECT_FALSE(largest_bound(verdict.guard)) << verdict_text(rule, verdict);
   }
 }
 
-TEST(Constants, AreWhatTheirDtypeHolds) {
+TEST(Constants, AreRoundedToTheirDtype) {
   judge(rules_in("constants.rules"), 4, [](const Rule& rule, const Verdict& verdict) {
-    EXPECT_NE(verdict.judgement, Judgement::proven) << told(rule, verdict);
-    if (holds(verdict)) EXPECT_NE(verdict.rounding, Rounding::exact) << told(rule, verdict);
+    EXPECT_NE(verdict.judgement, Judgement::proven) << verdict_text(rule, verdict);
+    if (holds(verdict)) EXPECT_NE(verdict.rounding, Rounding::exact) << verdict_text(rule, verdict);
   });
   const auto alike = parse_rules(
       "rule alike explore\n given x[I]\n left y = mul(x, constant(value=2.50000001, dtype=f32))\n"
@@ -173,13 +174,13 @@ TEST(Constants, AreWhatTheirDtypeHolds) {
 
 TEST(Narrow, RegionsAreFound) {
   judge(rules_in("narrow.rules"), 3, [](const Rule& rule, const Verdict& verdict) {
-    EXPECT_FALSE(holds(verdict)) << told(rule, verdict);
+    EXPECT_FALSE(holds(verdict)) << verdict_text(rule, verdict);
   });
 }
 
-TEST(Infinities, AreNoNumbers) {
+TEST(Infinities, AreNotNumbers) {
   judge(rules_in("infinite.rules"), 3, [](const Rule& rule, const Verdict& verdict) {
-    EXPECT_FALSE(holds(verdict)) << told(rule, verdict);
+    EXPECT_FALSE(holds(verdict)) << verdict_text(rule, verdict);
   });
 }
 
@@ -187,17 +188,17 @@ TEST(Untried, IsNotProven) {
   const auto rows = rows_in("untried.rules");
   judge(rules_in("untried.rules"), 5, [&](const Rule& rule, const Verdict& verdict) {
     if (!holds(verdict)) return;
-    ASSERT_TRUE(rows.contains(rule.name)) << told(rule, verdict);
+    ASSERT_TRUE(rows.contains(rule.name)) << verdict_text(rule, verdict);
     const auto bound = largest_bound(verdict.guard);
-    ASSERT_TRUE(bound) << told(rule, verdict);
-    EXPECT_LE(*bound, rows.at(rule.name)) << told(rule, verdict);
+    ASSERT_TRUE(bound) << verdict_text(rule, verdict);
+    EXPECT_LE(*bound, rows.at(rule.name)) << verdict_text(rule, verdict);
   });
 }
 
-TEST(Range, IsSaid) {
+TEST(Range, IsReported) {
   judge(rules_in("range.rules"), 7, [](const Rule& rule, const Verdict& verdict) {
     EXPECT_TRUE(!holds(verdict) || !verdict.range.is_all() || verdict.range.finite_only)
-        << told(rule, verdict);
+        << verdict_text(rule, verdict);
   });
   const auto found = parse_rules(
       "rule root_of_a_square explore\n given x[I]\n left y = sqrt(mul(x, x))\n right y = abs(x)\n", "a.rules",
@@ -209,20 +210,20 @@ TEST(Range, IsSaid) {
   EXPECT_LT(verdict.range.least, 2e-19);
 }
 
-// What moves numbers and rounds none of them does so in all of f32.
-TEST(Range, IsAllOfF32WhereNothingOverflows) {
+// Operations that only move numbers, without rounding, are exact in all of f32.
+TEST(Range, IsAllOfF32IfNothingOverflows) {
   for (const Rule& rule : shipped_rules())
     if (rule.name == "relu_twice" || rule.name == "negate_twice") {
       const Verdict verdict = prove(rule).verdict;
-      EXPECT_TRUE(verdict.range.is_all() && !verdict.range.finite_only) << told(rule, verdict);
+      EXPECT_TRUE(verdict.range.is_all() && !verdict.range.finite_only) << verdict_text(rule, verdict);
       EXPECT_EQ(verdict.rounding, Rounding::exact);
     }
 }
 
-// What ships is right: it needs no guard that it does not state, and no bound on its rows.
+// The shipped rules are correct: they need no guard beyond their own, and no bound on rows.
 TEST(ShippedRules, KeepTheirVerdicts) {
   judge(shipped_rules(), 24, [](const Rule& rule, const Verdict& verdict) {
-    EXPECT_TRUE(holds_everywhere(verdict)) << told(rule, verdict);
+    EXPECT_TRUE(holds_everywhere(verdict)) << verdict_text(rule, verdict);
   });
 }
 

@@ -1,4 +1,5 @@
-// Where rules match: structure, orders, index variables, attributes and guards; and three ways to the answer.
+// Where rules match: structure, orders, index variables, attributes and guards; and three ways to
+// find the matches.
 #include "weft/rules/rule/match.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace {
 
 using plan::NodeId;
 
-// "rule: nodes / values / index bindings", a line a match.
+// "rule: nodes / values / index bindings", one line per match.
 std::string text_of(const std::vector<Match>& matches, const std::vector<Rule>& rules, const Draft& draft) {
   std::string text;
   for (const Match& match : matches) {
@@ -35,7 +36,7 @@ std::string text_of(const std::vector<Match>& matches, const std::vector<Rule>& 
   return text;
 }
 
-// All matches of rules in a plan, found by the automaton and confirmed one by one.
+// All matches of the rules in a plan, found by the automaton and confirmed one by one.
 std::string matches_in(std::string_view plan, std::string_view rule_text) {
   const std::vector<Rule> rules = rules_of(rule_text);
   const Draft draft(plan_of(plan));
@@ -85,7 +86,7 @@ return y=%3, z=%4
             "merge_products: %4 %3 x=0 v=2 w=1 B=bs K=d n=g m=f\n");
 }
 
-TEST(Match, TwoVariablesMayStandForOneIndex) {
+TEST(Match, TwoVariablesMayBindOneIndex) {
   EXPECT_EQ(matches_in(R"(plan p
 %0 = input {name=x, type=f32[b=2,d=4]}
 %1 = parameter {name=v, type=f32[d=4,f=5], init=normal, b=1}
@@ -99,8 +100,8 @@ return y=%3, z=%4
             "merge_products: %4 %3 x=0 v=2 w=1 B=b K=d n=f m=f\n");
 }
 
-TEST(Match, AnIndexThatNoVariableStandsForDeclines) {
-  // h is in all five values: no variable is.
+TEST(Match, DeclinesAnUnboundIndex) {
+  // h occurs in all five values, and no variable stands for it.
   const std::string_view plan = R"(plan p
 %0 = input {name=x, type=f32[h=2,b=2,d=4]}
 %1 = parameter {name=v, type=f32[h=2,d=4,f=5], init=normal, b=1}
@@ -115,7 +116,7 @@ return y=%3, z=%4
             "merge_products: index variables: none stand for index h, given what values have it\n");
 }
 
-TEST(Match, ALowerCaseVariableIsOneIndexAndTheLastOneThatFits) {
+TEST(Match, ALowerCaseVariableBindsTheLastIndexThatFits) {
   const std::string_view plan = R"(plan p
 %0 = input {name=x, type=f32[b=2,s=3,d=4]}
 %1 = exp %0
@@ -138,7 +139,7 @@ rule just_one explore
   EXPECT_EQ(declines_in(plan, rule), "just_one: index variables: no way to share out index s\n");
 }
 
-TEST(Match, OperandsThatCommuteAreTriedInEachOrderOnce) {
+TEST(Match, TriesCommutativeOperandsInEachOrderOnce) {
   const std::string_view rule = R"(
 rule double normalize
   why   a case
@@ -160,7 +161,7 @@ return y=%5
             "double: %4 %5 x=3 y=3 I=d\n");
 }
 
-TEST(Match, OrderMattersWhereOperandsDoNotCommute) {
+TEST(Match, KeepsTheOrderOfOtherOperands) {
   const std::string_view rule = R"(
 rule cancel normalize
   why   a case
@@ -180,7 +181,7 @@ return y=%3, z=%4
             "cancel: %2 %3 x=0 y=1 I=d\n");
 }
 
-TEST(Match, ContractTakesJustAsManyOperandsAsThePatternHas) {
+TEST(Match, ContractNeedsTheSameNumberOfOperands) {
   EXPECT_EQ(matches_in(R"(plan p
 %0 = input {name=x, type=f32[b=2,d=4]}
 %1 = input {name=y, type=f32[d=4,f=5]}
@@ -223,7 +224,7 @@ return y=%2, z=%3, u=%4, v=%5
             "slices: index variables: along of slice is [n] in the rule, found [b]\n");
 }
 
-TEST(Match, WhatThePatternLeavesOutIsTheDefault) {
+TEST(Match, OmittedAttributesMeanTheDefault) {
   const std::string_view plan = R"(plan p
 %0 = input {name=x, type=f32[b=1,c=2,h=4,w=4]}
 %1 = parameter {name=v, type=f32[o=2,i=2,r=1,q=1], init=normal, b=1}
@@ -245,7 +246,7 @@ rule convolution explore
   EXPECT_EQ(declines_in(plan, rule), "convolution: stride of conv2d is 2, not 1\n");
 }
 
-TEST(Match, AnOperatorVariableIsOneOperator) {
+TEST(Match, AnOperatorVariableBindsOneOperator) {
   EXPECT_EQ(matches_in(R"(plan p
 %0 = input {name=x, type=f32[b=2,d=4]}
 %1 = exp %0
@@ -266,7 +267,7 @@ rule twice explore
             "twice: %1 %2 x=0 I=bd\n");
 }
 
-TEST(Match, GuardsDeclineWithTheirNumbers) {
+TEST(Match, DeclinedGuardsReportTheirNumbers) {
   const std::string guarded = std::string(kMergeProducts) + "  when  size(v, n) <= 4 and real(x)\n";
   const std::string_view plan = R"(plan p
 %0 = input {name=x, type=f32[b=2,d=4]}
@@ -280,7 +281,7 @@ return y=%3, z=%4
   EXPECT_EQ(declines_in(plan, guarded), "merge_products: guard: size(v, n) <= 4 does not hold: 5 and 4\n");
 }
 
-TEST(Match, ANumberThatOverflowsDeclines) {
+TEST(Match, DeclinesOnOverflow) {
   const std::string guarded = std::string(kMergeProducts) + "  when  9223372036854775807 * size(v, n) >= 0\n";
   EXPECT_EQ(matches_in(R"(plan p
 %0 = input {name=x, type=f32[b=2,d=4]}
@@ -294,7 +295,7 @@ return y=%3, z=%4
             "");
 }
 
-TEST(Match, RulesThatBeginAlikeShareTheirTests) {
+TEST(Match, RulesWithACommonPrefixShareTests) {
   const Automaton automaton(some_rules());
   EXPECT_LT(automaton.states(), automaton.tests_one_by_one());
   std::vector<Rule> twice = some_rules();
@@ -304,7 +305,7 @@ TEST(Match, RulesThatBeginAlikeShareTheirTests) {
   EXPECT_EQ(doubled.tests_one_by_one(), 2 * automaton.tests_one_by_one());
 }
 
-TEST(Match, ALayoutIsKnownFromTheOperatorThatNeedsIt) {
+TEST(Match, InfersALayoutFromTheOperatorThatNeedsIt) {
   const std::string_view rule = R"(
 rule add_partials explore
   why   one reduction instead of two
@@ -327,7 +328,7 @@ return s=%5, t=%6
             "add_partials: %3 %2 %5 x=1 y=0 I=d\n");
 }
 
-TEST(Match, ALayoutIsLookedUpOnTheMesh) {
+TEST(Match, LooksUpALayoutOnTheMesh) {
   const std::vector<Rule> rules = rules_of(R"(
 rule scale_partial explore
   why   a case
@@ -348,15 +349,15 @@ return y=%2
   const plan::Layout plain = plan::Layout::replicated(mesh);
   plan::Layout partial = plain;
   partial.axes[1] = plan::AxisLayout::partial(plan::Monoid::sum);
-  const std::vector<plan::Layout> layouts = {plain, partial};  // of the third value nothing is known
+  const std::vector<plan::Layout> layouts = {plain, partial};  // the layout of the third value is unknown
   const std::vector<Match> found = automaton.all(draft, {&mesh, layouts});
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].root, NodeId(2));
   EXPECT_EQ(match_one_by_one(draft, rules, {&mesh, layouts}), found);
 }
 
-// What a rule was proven at is found again, and can be rewritten there.
-TEST(Match, EveryShippedRuleIsFoundWhereItWasDrawn) {
+// An instance at which a rule was proven matches again and can be rewritten.
+TEST(Match, EveryShippedRuleMatchesItsInstances) {
   std::size_t drawn = 0, matched = 0;
   for (const auto& file : std::filesystem::directory_iterator(WEFT_SOURCE_DIR "/rules")) {
     if (file.path().extension() != ".rules") continue;
@@ -378,7 +379,7 @@ TEST(Match, EveryShippedRuleIsFoundWhereItWasDrawn) {
         EXPECT_EQ(all, match_one_by_one(draft, std::span(&rule, 1), placement)) << rule.name;
         const auto found = std::ranges::find(all, instance->left, &Match::values);
         ++drawn;
-        // Where indices are sliced, the guard may refuse the one way of reading them that is tried.
+        // For sliced indices, the guard may reject the only assignment that is tried.
         ASSERT_TRUE(found != all.end() || instance->distributed()) << rule.name;
         if (found == all.end()) continue;
         ++matched;
@@ -393,9 +394,9 @@ TEST(Match, EveryShippedRuleIsFoundWhereItWasDrawn) {
   EXPECT_GT(20 * matched, 19 * drawn);
 }
 
-// Random rewrites of random plans, forth and back: the automaton, one rule at a time and the matches kept up
-// to date always say the same.
-RC_GTEST_PROP(Match, ThreeWaysToFindMatchesAgree, (std::uint64_t seed)) {
+// Random rewrites of random plans and their undo: the automaton, one rule at a time, and
+// incrementally updated matches always agree.
+RC_GTEST_PROP(Match, ThreeMatchersAgree, (std::uint64_t seed)) {
   Random random(seed);
   Draft draft(random_plan(random, 18));
   const Automaton automaton(some_rules());

@@ -1,4 +1,4 @@
-// A slip of the pen in a shipped rule does not get past the prover.
+// Small errors in shipped rules do not get past the prover.
 #include <cmath>
 #include <map>
 
@@ -17,7 +17,7 @@
 namespace weft::rule {
 namespace {
 
-const std::size_t kMutations = thorough_or<std::size_t>(48, 12);  // of all, by a fixed seed
+const std::size_t kMutations = thorough_or<std::size_t>(48, 12);  // of all, chosen by a fixed seed
 constexpr int kFloatInstances = 16;
 
 ops::Tensor<double> drawn(const plan::Type& type, Random& random) {
@@ -40,7 +40,7 @@ bool same(const std::vector<ops::Tensor<double>>& all) {
   return true;
 }
 
-// Both sides in plain doubles: nothing that the prover runs.
+// Evaluates both sides in plain doubles: shares nothing with the prover.
 bool holds_in_floats(const RuleInstance& instance, Random& random) {
   std::map<std::string_view, ops::Tensor<double>> inputs;
   std::map<std::string_view, spmd::MeshTensor<double>> held;
@@ -70,7 +70,7 @@ bool holds_in_floats(const RuleInstance& instance, Random& random) {
       ranks.data.insert(ranks.data.end(), rank.data.begin(), rank.data.end());
   }
   for (std::size_t k = 0; k < outputs->size() / 2; ++k) {
-    // Addends may lie otherwise among the ranks, where their sum is the same.
+    // Partial values may be distributed differently over the ranks if their sums are equal.
     const spmd::MeshTensor<double>&left = (*outputs)[k], &right = (*outputs)[k + outputs->size() / 2];
     if (left.layout != right.layout) return false;
     const auto partial = [](const plan::AxisLayout& axis) { return axis.is_partial(); };
@@ -84,7 +84,7 @@ bool holds_in_floats(const RuleInstance& instance, Random& random) {
   return same(all);
 }
 
-TEST(Mutations, AreRefusedOrHarmless) {
+TEST(Mutations, AreRejectedOrHarmless) {
   std::vector<MutatedRule> all;
   for (const Rule& rule : shipped_rules())
     for (MutatedRule& each : mutations_of(rule)) all.push_back(std::move(each));
@@ -95,7 +95,7 @@ TEST(Mutations, AreRefusedOrHarmless) {
   std::size_t refused = 0, harmless = 0;
   for (std::size_t k = 0; k < kMutations; ++k) {
     const MutatedRule& each = all[random.below(all.size())];
-    // As its text is read: a mutation that makes no sense is refused there.
+    // Parsed from text: an invalid mutation is rejected there.
     const auto read = parse_rules(print(each.rule), "mutated.rules", ops::all());
     if (!read.ok()) {
       ++refused;
@@ -118,7 +118,7 @@ TEST(Mutations, AreRefusedOrHarmless) {
     ++harmless;
   }
   EXPECT_GT(refused, 0u);
-  if (is_thorough()) EXPECT_GT(refused, harmless);  // most slips are mistakes; a dozen of them cannot tell
+  if (is_thorough()) EXPECT_GT(refused, harmless);  // most mutations are errors; a dozen are too few to tell
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Rule text: read, printed, and every mistake with its place.
+// Rule text: parsed, printed, and every error with its location.
 #include <gtest/gtest.h>
 
 #include "weft/language/complaint.h"
@@ -11,7 +11,7 @@ namespace {
 
 Result<std::vector<Rule>> parse(std::string_view text) { return parse_rules(text, "a.rules", ops::all()); }
 
-// The complaint about a text that must not be accepted.
+// The error for a text that must be rejected.
 std::string complaint(std::string_view text) {
   const auto rules = parse(text);
   if (rules.ok()) return "accepted";
@@ -52,7 +52,7 @@ TEST(ParseRules, ReadsARule) {
   EXPECT_EQ(rule.right.nodes.size(), 6u);
   EXPECT_EQ(rule.when.size(), 3u);
   EXPECT_EQ(print(rule.when, rule), "size(v, n) <= 4096 and size(v, n) != 7 and -3 <= (size(w, m) - 1) * 2");
-  // Lists of all values are known: the last of the right is [B, m].
+  // Attributes of known length: the last one of the right side is [B, m].
   EXPECT_TRUE(rule.right.has_list.back());
   EXPECT_EQ(rule.right.lists.back(), (IndexList{0, 3}));
 }
@@ -92,7 +92,7 @@ rule windows explore
   }
 }
 
-TEST(ParseRules, BothWaysMakesTwo) {
+TEST(ParseRules, BothDirectionsMakeTwoRules) {
   const auto rules = parse(R"(
 rule associate explore both ways
   given x[I], y[I], z[I]
@@ -104,7 +104,7 @@ rule associate explore both ways
   EXPECT_EQ((*rules)[1].left.nodes[0].operands, (std::vector<std::uint16_t>{1, 2}));
 }
 
-TEST(ParseRules, ShowsThePlace) {
+TEST(ParseRules, ShowsTheLocation) {
   EXPECT_EQ(complaint("rule r explore\n  given x[I]\n  left y = rleu(x)\n  right y = x\n"),
             "error 3:12: a.rules: unknown operator: rleu\n"
             "    left y = rleu(x)\n"
@@ -116,7 +116,7 @@ struct Mistake {
   std::string_view rest, says;
 };
 
-TEST(ParseRules, RefusesMistakes) {
+TEST(ParseRules, RejectsErrors) {
   const Mistake mistakes[] = {
       {"given x[I]\n left y = relu(x)\n right y = add(x, q)", "unbound value: q"},
       {"given x[I], q[I]\n left y = relu(x)\n right y = add(x, q)",
@@ -173,7 +173,7 @@ TEST(ParseRules, RefusesMistakes) {
   }
 }
 
-TEST(ParseRules, RefusesOtherTexts) {
+TEST(ParseRules, RejectsOtherText) {
   EXPECT_NE(complaint("rule r\n given").find("explore or normalize"), std::string::npos);
   EXPECT_NE(complaint("rool r").find("expected 'rule' or 'guard'"), std::string::npos);
   EXPECT_NE(complaint("\x01").find("byte 1"), std::string::npos);
@@ -188,7 +188,7 @@ TEST(ParseRules, RefusesOtherTexts) {
   EXPECT_NE(complaint(twice + twice).find("two rules are called r, the first on line 1"), std::string::npos);
 }
 
-TEST(ParseRules, SurvivesHostileTexts) {
+TEST(ParseRules, SurvivesHostileText) {
   std::string deep = "rule r explore given x[n] left y = ";
   for (int k = 0; k < 100000; ++k) deep += "relu(";
   EXPECT_NE(complaint(deep).find("nested too deeply"), std::string::npos);
@@ -200,7 +200,7 @@ TEST(ParseRules, SurvivesHostileTexts) {
   EXPECT_NE(complaint(list).find("at most 64"), std::string::npos);
 }
 
-TEST(RuleLibrary, NamesBothPlacesOfOneName) {
+TEST(RuleLibrary, NamesBothLocationsOfADuplicate) {
   const EmbeddedFile files[] = {
       {"a.rules", "rule r explore given x[n] left y = relu(relu(x)) right y = relu(x)"},
       {"b.rules", "\nrule r explore given x[n] left y = neg(neg(x)) right y = x"}};
@@ -209,7 +209,7 @@ TEST(RuleLibrary, NamesBothPlacesOfOneName) {
   EXPECT_EQ(rules.error().message, "two rules are called r: a.rules:1 and b.rules:2");
 }
 
-TEST(RuleLibrary, RefusesAGuardWithoutInstances) {
+TEST(RuleLibrary, RejectsAGuardWithoutInstances) {
   const EmbeddedFile files[] = {{"a.rules",
                                  "rule r explore given x[n], y[n] left z = add(x, y) right z = add(y, x) "
                                  "when size(x, n) < size(y, n)"}};
@@ -219,7 +219,7 @@ TEST(RuleLibrary, RefusesAGuardWithoutInstances) {
       << rules.error().message;
 }
 
-TEST(RuleLibrary, ShippedRulesSayWhyAndCite) {
+TEST(RuleLibrary, ShippedRulesHaveReasonsAndCitations) {
   EXPECT_GT(shipped_rules().size(), 200u);
   for (const Rule& rule : shipped_rules()) {
     EXPECT_FALSE(rule.why.empty()) << rule.name;

@@ -1,4 +1,4 @@
-// Proofs are found again where nothing changed, and only there.
+// Stored proofs are reused only if nothing changed.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -61,7 +61,7 @@ class ProofStoreTest : public testing::Test {
   fs::path folder_;
 };
 
-TEST_F(ProofStoreTest, FiresOnlyWhatIsProven) {
+TEST_F(ProofStoreTest, UsesOnlyProvenRules) {
   const auto set = load_proven(rules(kThree), nullptr, quick());
   ASSERT_TRUE(set.ok());
   ASSERT_EQ(set->rules.size(), 2u);
@@ -75,7 +75,7 @@ TEST_F(ProofStoreTest, FiresOnlyWhatIsProven) {
   EXPECT_EQ(set->made, 3);
 }
 
-TEST_F(ProofStoreTest, FindsProofsAgain) {
+TEST_F(ProofStoreTest, ReusesProofs) {
   const ProofStore store((folder_ / "deep" / "er").string());
   const auto first = load_proven(rules(kThree), &store, quick());
   ASSERT_TRUE(first.ok());
@@ -89,13 +89,13 @@ TEST_F(ProofStoreTest, FindsProofsAgain) {
   EXPECT_EQ(second->verdicts[1].guard, first->verdicts[1].guard);
   EXPECT_EQ(second->refused[0].verdict.counterexamples[0].left,
             first->refused[0].verdict.counterexamples[0].left);
-  // Another number of shapes is another proof.
+  // Another number of shapes needs another proof.
   ProveOptions more = quick();
   more.shapes = 17;
   EXPECT_EQ(load_proven(rules(kThree), &store, more)->made, 3);
 }
 
-TEST_F(ProofStoreTest, TakesABrokenFileForNone) {
+TEST_F(ProofStoreTest, IgnoresABrokenFile) {
   const ProofStore store(folder_.string());
   ASSERT_TRUE(load_proven(rules(kThree), &store, quick()).ok());
   for (const fs::path& file : files()) {
@@ -110,8 +110,8 @@ TEST_F(ProofStoreTest, TakesABrokenFileForNone) {
   EXPECT_EQ(load_proven(rules(kThree), &store, quick())->reused, 3);
 }
 
-// Anyone can compute the checksum of a proof, so a proof is not believed for having one.
-TEST_F(ProofStoreTest, AForgedProofIsFoundOut) {
+// Anyone can compute the checksum of a proof, so the checksum alone does not make it trusted.
+TEST_F(ProofStoreTest, DetectsAForgedProof) {
   const ProofStore store(folder_.string());
   const std::vector<Rule> all = rules(R"(
 rule lie explore
@@ -136,11 +136,11 @@ rule half explore
   EXPECT_FALSE(set->rules[0].when.empty());  // and not without its guard
   ASSERT_EQ(set->refused.size(), 1u);
   EXPECT_EQ(set->refused[0].verdict.judgement, Judgement::refuted);
-  // The true proofs have taken their place.
+  // The true proofs have replaced them.
   EXPECT_EQ(load_proven(all, &store, quick())->reused, 2);
 }
 
-TEST_F(ProofStoreTest, AFolderThatOthersMayWriteToIsNotUsed) {
+TEST_F(ProofStoreTest, DoesNotUseAFolderThatOthersMayWrite) {
   const ProofStore store(folder_.string());
   ASSERT_TRUE(load_proven(rules(kThree), &store, quick()).ok());
   EXPECT_TRUE(store.check().ok());
@@ -153,7 +153,7 @@ TEST_F(ProofStoreTest, AFolderThatOthersMayWriteToIsNotUsed) {
   EXPECT_EQ(set->rules.size(), 2u);
 }
 
-TEST_F(ProofStoreTest, ALinkInThePlaceOfAProofIsNotFollowed) {
+TEST_F(ProofStoreTest, DoesNotFollowLinks) {
   const ProofStore store((folder_ / "used").string()), other((folder_ / "other").string());
   ASSERT_TRUE(load_proven(rules(kThree), &other, quick()).ok());
   ASSERT_TRUE(load_proven(rules(kThree), &store, quick()).ok());
@@ -164,7 +164,7 @@ TEST_F(ProofStoreTest, ALinkInThePlaceOfAProofIsNotFollowed) {
   EXPECT_EQ(load_proven(rules(kThree), &store, quick())->made, 3);
 }
 
-TEST_F(ProofStoreTest, EveryTruncatedFileCountsForNone) {
+TEST_F(ProofStoreTest, IgnoresEveryTruncatedFile) {
   const std::vector<Rule> all = rules(kThree);
   const Digest key = proof_key(all[1], quick());
   const std::string whole = print_proof(key, prove(all[1], quick()));
@@ -173,8 +173,8 @@ TEST_F(ProofStoreTest, EveryTruncatedFileCountsForNone) {
     EXPECT_FALSE(read_proof(whole.substr(0, length), key, all[1])) << length << " bytes";
 }
 
-// All that decides is in the key.
-TEST_F(ProofStoreTest, AnotherSeedIsAnotherProof) {
+// Everything that affects a proof is in its key.
+TEST_F(ProofStoreTest, AnotherSeedNeedsAnotherProof) {
   const std::vector<Rule> all = rules(kThree);
   ProveOptions seeded = quick();
   seeded.seed += 1;
@@ -182,7 +182,7 @@ TEST_F(ProofStoreTest, AnotherSeedIsAnotherProof) {
   EXPECT_NE(proof_key(all[0], quick()), proof_key(all[1], quick()));
 }
 
-TEST_F(ProofStoreTest, RefusesAnothersProof) {
+TEST_F(ProofStoreTest, RejectsAProofOfAnotherRule) {
   const std::vector<Rule> all = rules(kThree);
   const Digest good = proof_key(all[0], quick()), wrong = proof_key(all[2], quick());
   EXPECT_NE(good, wrong);
@@ -193,7 +193,7 @@ TEST_F(ProofStoreTest, RefusesAnothersProof) {
   EXPECT_FALSE(read_proof("x\n", good, all[0]));
 }
 
-TEST_F(ProofStoreTest, ProvesWithoutAFolder) {
+TEST_F(ProofStoreTest, WorksWithoutAFolder) {
   ASSERT_TRUE(write_file_atomically(folder_.string(), "a file").ok());
   const ProofStore store((folder_ / "under").string());
   const auto set = load_proven(rules(kThree), &store, quick());
@@ -202,7 +202,7 @@ TEST_F(ProofStoreTest, ProvesWithoutAFolder) {
   EXPECT_TRUE(set->not_stored);
 }
 
-TEST_F(ProofStoreTest, IsSharedByMany) {
+TEST_F(ProofStoreTest, SupportsConcurrentUse) {
   const ProofStore store(folder_.string());
   std::vector<std::thread> threads;
   for (int k = 0; k < 3; ++k)
@@ -214,8 +214,8 @@ TEST_F(ProofStoreTest, IsSharedByMany) {
   EXPECT_EQ(load_proven(rules(kThree), &store, quick())->reused, 3);
 }
 
-// The same text over operators that do something else has another hash: here exp against log.
-TEST_F(ProofStoreTest, HashesWhatOperatorsDo) {
+// The same text over operators with another meaning has another hash: here exp and log swapped.
+TEST_F(ProofStoreTest, HashesTheMeaningOfOperators) {
   const auto one = rules("rule r explore given x[I] left y = neg(exp(x)) right y = neg(exp(x))");
   const auto other = rules("rule r explore given x[I] left y = neg(log(x)) right y = neg(log(x))");
   EXPECT_EQ(behaviour(one[0]), behaviour(one[0]));

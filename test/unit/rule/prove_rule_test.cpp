@@ -1,4 +1,4 @@
-// Rules are proven, guarded or refuted for what they say.
+// Rules are proven, guarded or refuted, with the right reason.
 #include <gtest/gtest.h>
 
 #include "weft/plan/ops/operators.h"
@@ -15,7 +15,7 @@ Rule rule(std::string_view rest) {
   return rules.ok() ? (*rules)[0] : Rule();
 }
 
-// Few shapes: enough for the rules here, and quick without optimization.
+// Few shapes: enough for the rules here, and fast without optimization.
 ProveOptions quick() {
   ProveOptions options;
   options.shapes = 24;
@@ -25,7 +25,7 @@ ProveOptions quick() {
 
 Verdict judge(std::string_view rest) { return prove(rule(rest), quick()).verdict; }
 
-TEST(ProveRule, Proves) {
+TEST(ProveRule, ProvesTrueRules) {
   const Verdict verdict = judge(R"(
   given x[B, K], v[K, n], w[K, m]
   left  p = contract(x, v, to=[B, n])
@@ -40,7 +40,7 @@ TEST(ProveRule, Proves) {
   EXPECT_EQ(verdict.rounding, Rounding::exact);
 }
 
-TEST(ProveRule, SaysHowFloatingPointFares) {
+TEST(ProveRule, ReportsHowRoundingChanges) {
   EXPECT_EQ(
       judge("given x[I], y[I], z[I]\n left s = add(add(x, y), z)\n right s = add(x, add(y, z))").rounding,
       Rounding::reassociates);
@@ -56,12 +56,12 @@ TEST(ProveRule, RefutesWithASmallCase) {
   ASSERT_EQ(verdict.counterexamples.size(), 1u);
   const Counterexample& found = verdict.counterexamples[0];
   ASSERT_EQ(found.inputs.size(), 2u);
-  EXPECT_EQ(found.inputs[0].values.size(), 1u);  // a single element will do
+  EXPECT_EQ(found.inputs[0].values.size(), 1u);  // a single element is enough
   EXPECT_NE(found.left, found.right);
   EXPECT_EQ(std::stod(found.left), -std::stod(found.right));
 }
 
-TEST(ProveRule, RefutesWhatHoldsForNoOrder) {
+TEST(ProveRule, RefutesRulesThatNeedAnotherOrder) {
   EXPECT_EQ(judge("given x[I], y[I]\n left z = maximum(x, y)\n right z = minimum(x, y)").judgement,
             Judgement::refuted);
   EXPECT_EQ(judge("given x[I]\n left y = relu(neg(x))\n right y = neg(relu(x))").judgement,
@@ -70,7 +70,7 @@ TEST(ProveRule, RefutesWhatHoldsForNoOrder) {
 }
 
 TEST(ProveRule, FindsGuards) {
-  // Outputs of two convolutions may be merged where there is one group.
+  // Outputs of two convolutions may be merged if there is one group.
   const Verdict grouped = judge(R"(
   given x[b, c, h, w] in order, v[o, i, r, q] in order, u[o, i, r, q] in order
   left  y = concat(conv2d(x, v, groups=g), conv2d(x, u, groups=g), along=o)
@@ -98,14 +98,14 @@ TEST(ProveRule, FindsGuards) {
   EXPECT_EQ(whole.guard, "real(x)");
 }
 
-TEST(ProveRule, SeesWhatNeverMakesSense) {
+TEST(ProveRule, DetectsIllTypedRules) {
   const Verdict verdict =
       judge("given x[n], y[n]\n left z = add(x, y)\n right z = slice(x, along=n, begin=1, end=1)");
   EXPECT_EQ(verdict.judgement, Judgement::ill_typed);
   EXPECT_FALSE(verdict.reason.empty());
 }
 
-TEST(ProveRule, KnowsUnevenSharesAndMeshes) {
+TEST(ProveRule, SupportsUnevenShardsAndMeshes) {
   EXPECT_EQ(judge(R"(
   given x[B, k] replicated on a, w[k, N] replicated on a
   left  y = contract(x, w, to=[B, N])
@@ -114,7 +114,7 @@ TEST(ProveRule, KnowsUnevenSharesAndMeshes) {
 )")
                 .judgement,
             Judgement::proven);
-  // Addends may not go through a function that is not linear.
+  // Partial values must not pass through a nonlinear function.
   const Verdict wrong = judge(R"(
   given x[I] partial(sum) on a
   left  y = relu(all-reduce(x, axis=a))
@@ -130,7 +130,7 @@ TEST(ProveRule, KnowsUnevenSharesAndMeshes) {
   EXPECT_EQ(layout.judgement, Judgement::refuted);
 }
 
-TEST(ProveRule, IsTheSameEveryTime) {
+TEST(ProveRule, IsDeterministic) {
   const Rule one = rule(
       "given x[n, I], y[n, I]\n left z = slice(concat(x, y, along=n), along=n, begin=a, end=b)\n"
       "right z = slice(x, along=n, begin=a, end=b)");
@@ -140,7 +140,7 @@ TEST(ProveRule, IsTheSameEveryTime) {
   EXPECT_EQ(a.verdict.shapes, b.verdict.shapes);
 }
 
-TEST(DrawInstance, DrawsWhatTheGuardAsksFor) {
+TEST(DrawInstance, SatisfiesTheGuard) {
   const Rule one = rule(
       "given x[n, I], y[n, I]\n left z = concat(x, y, along=n)\n right z = concat(x, y, along=n)\n"
       "when size(x, n) = size(y, n) + 1 and odd(size(y, n))");
@@ -155,8 +155,8 @@ TEST(DrawInstance, DrawsWhatTheGuardAsksFor) {
   }
 }
 
-// Every rule that ships, at a shape or two; `weft rules prove` tries many.
-TEST(ShippedRules, HoldWhereTheyAreTried) {
+// Every shipped rule, at one or two shapes; `weft rules prove` tries many.
+TEST(ShippedRules, HoldAtTestedShapes) {
   ProveOptions few;
   few.shapes = 1;
   few.most_order_runs = 1;

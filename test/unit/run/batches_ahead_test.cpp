@@ -1,4 +1,4 @@
-// Batches that are read and copied while the step before runs: on a device that pretends, or on the one that
+// Batches that are read and copied during the previous step: on a fake device, or on the one that
 // WEFT_TEST_DEVICE names.
 #include <chrono>
 #include <condition_variable>
@@ -25,7 +25,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Does with each batch what a test wants, and writes down which were read, and by whom.
+// Applies a test's change to each batch, and records which batches were read by which thread.
 class WatchedFeed final : public run::Feed {
  public:
   using Change = std::function<void(std::span<const run::InputMemory>, std::int64_t step)>;
@@ -80,7 +80,7 @@ std::shared_ptr<device::Device> far_device() {
   return device::open_device(named).value();
 }
 
-// A rank whose memory the host does not reach; `limited`: to what its program takes.
+// A rank whose memory the host cannot access; `limited`: to what its program needs.
 std::unique_ptr<exec::Rank> far_rank(bool limited = false) {
   const auto device = far_device();
   const auto start = [&](std::int64_t limit) {
@@ -103,13 +103,13 @@ run::Weights learned(exec::Rank& rank) {
   return weights;
 }
 
-TEST(BatchesAhead, TheSameBatchesGiveTheSameBits) {
+TEST(BatchesAhead, GivesEqualBitsForEqualBatches) {
   const auto by_turns = far_rank(/*limited=*/true), ahead = far_rank(), slow = far_rank();
   const WatchedFeed plain(digits().feed, {}), watched(digits().feed, {});
   const WatchedFeed late(digits().feed, [](auto, auto) { std::this_thread::sleep_for(2ms); });
   const auto expected = run::run_training(*by_turns, plain, {.steps = 9});
   ASSERT_TRUE(expected.ok());
-  // Where the limit leaves no room for another batch there is none.
+  // If the limit leaves no room for a second batch, batches are not read ahead.
   EXPECT_TRUE(plain.by_caller());
   EXPECT_EQ(plain.read(), std::vector<std::int64_t>({0, 1, 2, 3, 4, 5, 6, 7, 8}));
   for (const auto& [rank, feed] : {std::pair(ahead.get(), &watched), std::pair(slow.get(), &late)}) {
@@ -118,31 +118,31 @@ TEST(BatchesAhead, TheSameBatchesGiveTheSameBits) {
     EXPECT_EQ(outcome->last_loss, expected->last_loss);
     expect_same_bits(learned(*rank), learned(*by_turns));
     EXPECT_FALSE(feed->by_caller());
-    // Each once and in their order; whether the one after the last was begun is nobody's affair.
+    // Each once and in order; the batch after the last may or may not have been read.
     std::vector<std::int64_t> read = feed->read();
     if (read.size() == 10) read.pop_back();
     EXPECT_EQ(read, plain.read());
   }
-  EXPECT_GT(ahead->bytes(), by_turns->bytes());  // the room is counted
+  EXPECT_GT(ahead->bytes(), by_turns->bytes());  // the second buffer is counted
 }
 
-TEST(BatchesAhead, TheNextIsReadBeforeTheStepIsOver) {
+TEST(BatchesAhead, ReadsTheNextBatchDuringTheStep) {
   const auto rank = far_rank();
   const WatchedFeed feed(digits().feed, {});
   run::BatchesAhead batches(*rank, feed);
   batches.bring(0);
-  EXPECT_TRUE(feed.await(1));  // nobody has asked for it, and no step ran
+  EXPECT_TRUE(feed.await(1));  // before it was requested, and before any step ran
   ASSERT_TRUE(rank->step().ok());
   batches.bring(1);
 }
 
-TEST(BatchesAhead, ARunGoesOnWhereAnotherEnded) {
+TEST(BatchesAhead, ContinuesWhereAnotherRunEnded) {
   const auto whole = far_rank(), parts = far_rank();
   ASSERT_TRUE(run::run_training(*whole, *digits().feed, {.steps = 7}).ok());
   ASSERT_TRUE(run::run_training(*parts, *digits().feed, {.steps = 3}).ok());
   ASSERT_TRUE(run::run_training(*parts, *digits().feed, {.first_step = 3, .steps = 4}).ok());
   expect_same_bits(learned(*parts), learned(*whole));
-  // In an order of one's own, too: what was read ahead and not asked for is thrown away.
+  // Batches in any order: what was read ahead but not requested is discarded.
   const auto back = far_rank(), forth = far_rank();
   run::BatchesAhead batches(*back, *digits().feed);
   for (const std::int64_t step : {4, 4, 0, 5, 2}) {
@@ -153,14 +153,14 @@ TEST(BatchesAhead, ARunGoesOnWhereAnotherEnded) {
   }
   batches.stop();
   expect_same_bits(learned(*back), learned(*forth));
-  batches.bring(1);  // after which it reads when it is asked
+  batches.bring(1);  // from now on it reads on request
   ASSERT_TRUE(back->step().ok());
   digits().feed->fill(*forth, 1);
   ASSERT_TRUE(forth->step().ok());
   expect_same_bits(learned(*back), learned(*forth));
 }
 
-TEST(BatchesAhead, WhatReadingThrowsComesAtItsStep) {
+TEST(BatchesAhead, ReportsReadErrorsAtTheirStep) {
   for (const std::int64_t at : {0, 1, 4, 6}) {
     const auto rank = far_rank();
     const WatchedFeed feed(digits().feed, [&](auto, std::int64_t step) {
@@ -183,7 +183,7 @@ TEST(BatchesAhead, WhatReadingThrowsComesAtItsStep) {
   }
 }
 
-TEST(BatchesAhead, ARunThatStopsEarlyEnds) {
+TEST(BatchesAhead, StopsEarly) {
   const auto rank = far_rank();
   const WatchedFeed feed(digits().feed, [](auto, auto) { std::this_thread::sleep_for(1ms); });
   std::int64_t asked = 0;
@@ -201,8 +201,8 @@ TEST(BatchesAhead, ARunThatStopsEarlyEnds) {
   EXPECT_EQ(failed.error().message, "enough");
 }
 
-// Looking for where it began reads the batches again, while nobody else does.
-TEST(BatchesAhead, ALossThatIsNoNumberIsExplained) {
+// The search for the first bad value reads the batches again, with no other reader.
+TEST(BatchesAhead, ExplainsANaNLoss) {
   const WatchedFeed feed(digits().feed, [](std::span<const run::InputMemory> inputs, std::int64_t step) {
     const float bad = std::numeric_limits<float>::quiet_NaN();
     if (step == 5) std::memcpy(inputs[0].bytes.data(), &bad, sizeof bad);

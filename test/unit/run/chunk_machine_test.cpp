@@ -1,4 +1,5 @@
-// Chunk programs on threads of this process: every shipped algorithm, odd sizes, all types and operations.
+// Chunk programs on threads of this process: every shipped algorithm, odd sizes, all types and
+// operations.
 #include "weft/communication/comm/chunk/chunk_machine.h"
 
 #include <algorithm>
@@ -46,7 +47,7 @@ std::shared_ptr<const Program> shipped(const std::string& name, std::int32_t ran
   return program.ok() ? *program : nullptr;
 }
 
-// Runs it and expects what it promises; a checksum of all ranks' bits.
+// Runs it, checks the result, and returns a checksum of the bits on each rank.
 std::vector<std::uint64_t> expect_right(const CollectiveTrial& trial, const std::string& what) {
   std::vector<std::uint64_t> sums;
   const auto outcomes = run::run_trial_on_threads(trial, kTimeout);
@@ -59,12 +60,12 @@ std::vector<std::uint64_t> expect_right(const CollectiveTrial& trial, const std:
   return sums;
 }
 
-TEST(chunk_machine, every_shipped_algorithm) {
+TEST(ChunkMachine, RunsEveryShippedAlgorithm) {
   int ran = 0;
   for (const std::string_view kind : collective::kind_names())
     for (const std::int32_t ranks : {2, 3, 4, 8})
       for (const std::string& name : programs_for(*collective::find_kind(kind), ranks)) {
-        CollectiveTrial trial = trial_of(shipped(name, ranks), 4 * 197);  // 197 elements: no chunks divide it
+        CollectiveTrial trial = trial_of(shipped(name, ranks), 4 * 197);  // 197: no chunk count divides it
         trial.in_place = ran % 2 == 0;
         expect_right(trial, name + " of " + std::to_string(ranks));
         ++ran;
@@ -72,8 +73,8 @@ TEST(chunk_machine, every_shipped_algorithm) {
   EXPECT_GT(ran, 100);
 }
 
-// Slots of 16 bytes: many slices, and messages of a few of a step's chunks.
-TEST(chunk_machine, messages_longer_than_a_slot) {
+// Slots of 16 bytes: many slices, and messages with a few of a step's chunks.
+TEST(ChunkMachine, SplitsMessagesLongerThanASlot) {
   for (const std::string name :
        {"all_reduce_ring(chunks=3)", "all_to_all_pairwise(chunks=5)", "all_gather_bruck",
         "reduce_scatter_ring(chunks=2)", "broadcast_chain(chunks=4)"})
@@ -84,7 +85,7 @@ TEST(chunk_machine, messages_longer_than_a_slot) {
     }
 }
 
-TEST(chunk_machine, across_machines_chunks_go_in_pieces) {
+TEST(ChunkMachine, FragmentsChunksBetweenHosts) {
   const ChunkPieces as_they_fit{.slot_bytes = 128 << 10}, pieces{128 << 10, 32 << 10};
   EXPECT_EQ(as_they_fit.longest(1 << 10), 128 << 10);
   EXPECT_EQ(pieces.longest(1 << 10), 32 << 10);
@@ -93,8 +94,8 @@ TEST(chunk_machine, across_machines_chunks_go_in_pieces) {
   EXPECT_EQ((ChunkPieces{16 << 10, 32 << 10}).longest(16 << 20), 16 << 10);
 }
 
-// Each type with each operation, on one algorithm after another.
-TEST(chunk_machine, all_types_and_operations) {
+// Each type with each operation, cycling through the algorithms.
+TEST(ChunkMachine, SupportsAllTypesAndOperations) {
   const std::vector<std::string> names = {"all_reduce_ring", "reduce_scatter_recursive_halving",
                                           "reduce_binomial"};
   std::size_t turn = 0;
@@ -117,7 +118,7 @@ TEST(chunk_machine, all_types_and_operations) {
     }
 }
 
-TEST(chunk_machine, fewer_elements_than_chunks_and_none) {
+TEST(ChunkMachine, SupportsFewerElementsThanChunks) {
   for (const std::int64_t count : {0, 1, 2, 5})
     for (const std::string name :
          {"all_reduce_ring(chunks=4)", "all_gather_ring(chunks=3)", "all_to_all_bruck"}) {
@@ -127,8 +128,8 @@ TEST(chunk_machine, fewer_elements_than_chunks_and_none) {
     }
 }
 
-TEST(chunk_machine, uneven_counts) {
-  // Programs made for blocks that differ, and programs made for blocks that do not.
+TEST(ChunkMachine, SupportsUnequalCounts) {
+  // Programs compiled for unequal blocks, and programs compiled for equal ones.
   for (const std::string name :
        {"all_gather_ring_v(counts=[3, 1, 0, 4])", "all_gather_ring", "reduce_scatter_ring", "gather_linear",
         "scatter_binomial", "all_gather_bruck"}) {
@@ -149,8 +150,8 @@ TEST(chunk_machine, uneven_counts) {
   EXPECT_EQ(outcomes.error().message, "the program has no chunk for a block of 1 elements: block 2");
 }
 
-// Rough numbers: another order of additions would show.
-TEST(chunk_machine, same_bits_every_time) {
+// Numbers that do not sum exactly: another order of additions would show.
+TEST(ChunkMachine, IsBitwiseReproducible) {
   for (const std::string name : {"all_reduce_ring", "all_reduce_swing", "all_reduce_double_binary_tree"}) {
     CollectiveTrial trial = trial_of(shipped(name, 4), 40'000);
     trial.repeat = 4;
@@ -160,7 +161,7 @@ TEST(chunk_machine, same_bits_every_time) {
   }
 }
 
-TEST(chunk_machine, classes_tell_lengths) {
+TEST(ChunkMachine, ClassesDetermineLengths) {
   const auto ring = shipped("all_reduce_ring", 4);
   const auto classes = classify(*ring, 0, ClassGrain::place);
   ASSERT_TRUE(classes);
@@ -171,7 +172,7 @@ TEST(chunk_machine, classes_tell_lengths) {
   EXPECT_EQ(*sizes, (std::vector<std::int64_t>{3, 3, 2, 2}));
 }
 
-TEST(program_store, compiles_once) {
+TEST(ProgramStore, CompilesOnce) {
   EXPECT_EQ(shipped("all_reduce_ring", 4), shipped("all_reduce_ring()", 4));
   EXPECT_NE(shipped("all_reduce_ring", 4), shipped("all_reduce_ring", 5));
   EXPECT_EQ((*program_for("broadcast_chain", 4, 3))->collective.root, 3);
@@ -183,9 +184,9 @@ TEST(program_store, compiles_once) {
 }
 
 // A sample of the corpus; WEFT_WHOLE_CORPUS=1 in the environment runs all of it up to 16 ranks.
-TEST(chunk_machine, programs_of_the_field) {
+TEST(ChunkMachine, RunsPublishedPrograms) {
   const fs::path folder = WEFT_SOURCE_DIR "/../shared/corpus/msccl-xml";
-  if (!fs::exists(folder)) GTEST_SKIP() << "the corpus of MSCCL programs is not here";
+  if (!fs::exists(folder)) GTEST_SKIP() << "the corpus of MSCCL programs is not installed";
   const bool whole = std::getenv("WEFT_WHOLE_CORPUS") != nullptr;
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(folder))
@@ -200,7 +201,7 @@ TEST(chunk_machine, programs_of_the_field) {
     ASSERT_TRUE(program.ok()) << files[i];
     const bool known = program->collective.kind != Kind::custom || !program->collective.wants.empty();
     CollectiveTrial trial = trial_of(std::make_shared<const Program>(std::move(*program)), 30'011);
-    trial.verify = known;  // what is no known collective only has to end, with the same bits every time
+    trial.verify = known;  // an unknown collective only has to end, with the same bits every time
     const auto out_of_place = expect_right(trial, files[i].filename().string());
     EXPECT_EQ(expect_right(trial, files[i].filename().string()), out_of_place);
     if (known) {

@@ -1,4 +1,5 @@
-// Programs of ranks as a GPU has them, with updates joined and new values in place: they compile on any machine.
+// Programs of ranks as compiled for a GPU, with merged updates and in-place state: they compile on
+// any machine.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -15,7 +16,7 @@ namespace {
 
 void expect_programs(const Learner& learner, std::string_view distribution) {
   distribute::DistributeOptions options;
-  options.smallest_share = 1;  // there are no large tensors here
+  options.smallest_share = 1;  // these tests have no large tensors
   const auto read = distribute::read_distribution(distribution);
   ASSERT_TRUE(read.ok()) << distribution;
   const auto spread = pipeline::distribute_in_time(learner.graph, *read, options);
@@ -27,7 +28,7 @@ void expect_programs(const Learner& learner, std::string_view distribution) {
   }
 }
 
-TEST(DevicePrograms, OfEveryRankUnderEveryOptimizer) {
+TEST(DevicePrograms, CompileForEveryRankAndOptimizer) {
   for (const train::Optimizer optimizer :
        {train::Optimizer::sgd, train::Optimizer::momentum, train::Optimizer::adam}) {
     const Learner gpt =
@@ -41,7 +42,7 @@ TEST(DevicePrograms, OfEveryRankUnderEveryOptimizer) {
   }
 }
 
-TEST(DevicePrograms, OfStagesExpertsAndSlicedSequences) {
+TEST(DevicePrograms, CompileForStagesExpertsAndSlicedSequences) {
   const Learner gpt = learner(
       "char_gpt", {{"b", 8, {}}, {"s", 6, {}}, {"d", 8, {}}, {"h", 2, {}}, {"layers", 4, {}}, {"v", 12, {}}},
       train::Optimizer::momentum);

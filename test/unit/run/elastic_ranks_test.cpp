@@ -1,4 +1,5 @@
-// Ranks that change to another plan between two steps, and ranks that go on from what the others held.
+// Ranks that change to another plan between two steps, and ranks that continue from the state of
+// others.
 #include <signal.h>
 
 #include <optional>
@@ -20,14 +21,14 @@ Learner small_mlp() {
                  train::Optimizer::adam);
 }
 
-// As many steps more, from where another run ended.
+// `count` more steps, from where another run ended.
 run::DistributedRun more(std::int64_t first, std::int64_t count) {
   run::DistributedRun run = steps(count);
   run.training.first_step = first;
   return run;
 }
 
-TEST(ElasticRanks, APlanIsChangedBetweenTwoSteps) {
+TEST(ElasticRanks, ChangesThePlanBetweenTwoSteps) {
   const Learner mlp = small_mlp();
   const auto before = spread(mlp, "rank=3: slice b, shard parameters"),
              after = spread(mlp, "rank=3: slice f");
@@ -50,7 +51,8 @@ TEST(ElasticRanks, APlanIsChangedBetweenTwoSteps) {
     ASSERT_EQ(seen[0].exchange.size(), 1u);
     EXPECT_GT(seen[0].exchange[0], 0);
 
-    // The same plan again gives the bits of a run that never stopped; another one the same but for rounding.
+    // The same plan gives results bitwise equal to an uninterrupted run; another plan gives them up
+    // to rounding.
     const auto same = run::run_distributed(before, on(3, transport), *mlp.feed, first->weights, more(8, 12));
     ASSERT_TRUE(same.ok()) << same.error().message;
     const run::DistributedOutcome whole = train(mlp, before, on(3, transport), 20);
@@ -62,7 +64,8 @@ TEST(ElasticRanks, APlanIsChangedBetweenTwoSteps) {
   }
 }
 
-// What those that are left held when rank 2 of three was killed; nothing where they could not put it together.
+// The state held by the remaining ranks when rank 2 of three was killed; nothing if they could not
+// assemble it.
 std::optional<run::Weights> rescued(const Learner& learner, std::string_view distribution,
                                     std::int64_t keep_every) {
   run::DistributedRun run = steps(1'000'000);
@@ -85,7 +88,7 @@ std::optional<run::Weights> rescued(const Learner& learner, std::string_view dis
   return found;
 }
 
-TEST(ElasticRanks, WhatADeadRankHeldTheOthersHaveToo) {
+TEST(ElasticRanks, RestoresReplicatedStateOfAFailedRank) {
   const Learner mlp = small_mlp();
   const std::string_view distribution = "rank=3: slice b";
   for (const std::int64_t every : {1, 4}) {
@@ -98,7 +101,7 @@ TEST(ElasticRanks, WhatADeadRankHeldTheOthersHaveToo) {
   }
 }
 
-TEST(ElasticRanks, WhatADeadRankAloneHeldIsLost) {
+TEST(ElasticRanks, LosesStateHeldOnlyByAFailedRank) {
   EXPECT_FALSE(rescued(small_mlp(), "rank=3: slice b, shard parameters", 1).has_value());
 }
 

@@ -1,4 +1,4 @@
-// The rows of a batch that a rank takes are those of the whole batch, whoever else takes what.
+// The rows that a rank reads are those of the whole batch, whatever other ranks read.
 #include <algorithm>
 #include <cstring>
 #include <fstream>
@@ -75,7 +75,7 @@ plan::Graph text() {
       {{"b", 3, {}}, {"s", 5, {}}, {"d", 4, {}}, {"h", 1, {}}, {"layers", 1, {}}, {"v", 256, {}}});
 }
 
-TEST(Feed, RowsOfATableAreTheSameForEveryPart) {
+TEST(Feed, TableRowsAreTheSameForEverySlice) {
   const TemporaryFolder folder;
   const std::string path = folder / "rows.csv";
   std::ofstream file(path);
@@ -88,8 +88,8 @@ TEST(Feed, RowsOfATableAreTheSameForEveryPart) {
   expect_rows_of_the_whole(graph, **feed);
 }
 
-// Ranks that are threads share a feed, and one of them is in the next epoch first.
-TEST(Feed, ThreadsInDifferentEpochsHaveTheOrderOfTheirOwn) {
+// Ranks that are threads share a feed, and one of them reaches the next epoch first.
+TEST(Feed, ThreadsInDifferentEpochsUseTheirOwnOrder) {
   const TemporaryFolder folder;
   const std::string path = folder / "rows.csv";
   std::ofstream file(path);
@@ -101,7 +101,7 @@ TEST(Feed, ThreadsInDifferentEpochsHaveTheOrderOfTheirOwn) {
   auto feed = run::open_feed(path, graph, {.seed = 3});
   ASSERT_TRUE(feed.ok()) << feed.error().message;
   const auto rows_at = [&](std::int64_t step) { return filled(graph, **feed, step, 0, kBatch)[0].bytes; };
-  const std::int64_t steps[] = {1, 2, 5};  // of the first, second and third epoch
+  const std::int64_t steps[] = {1, 2, 5};  // in the first, second and third epoch
   std::vector<std::byte> expected[3];
   for (std::size_t i = 0; i < 3; ++i) expected[i] = rows_at(steps[i]);
   std::int64_t others[3] = {};
@@ -115,7 +115,7 @@ TEST(Feed, ThreadsInDifferentEpochsHaveTheOrderOfTheirOwn) {
   for (const std::int64_t count : others) EXPECT_EQ(count, 0);
 }
 
-TEST(Feed, WindowsOfATextAreTheSameForEveryPart) {
+TEST(Feed, TextWindowsAreTheSameForEverySlice) {
   const TemporaryFolder folder;
   const std::string path = folder / "text.txt";
   std::ofstream(path) << "it was the best of times, it was the worst of times, it was the age of wisdom";
@@ -125,12 +125,12 @@ TEST(Feed, WindowsOfATextAreTheSameForEveryPart) {
   expect_rows_of_the_whole(graph, **feed);
 }
 
-TEST(Feed, MadeUpNumbersAreTheSameForEveryPart) {
+TEST(Feed, SyntheticNumbersAreTheSameForEverySlice) {
   for (const plan::Graph& graph : {digits(), text()})
     expect_rows_of_the_whole(graph, *run::made_up_feed(graph, 5));
 }
 
-TEST(Feed, MadeUpWholeNumbersStayBelowWhatTheyName) {
+TEST(Feed, SyntheticIntegersAreInRange) {
   const plan::Graph graph = digits();
   const auto feed = run::made_up_feed(graph, 5);
   bool seen[5] = {};
@@ -147,9 +147,9 @@ TEST(Feed, MadeUpWholeNumbersStayBelowWhatTheyName) {
   EXPECT_TRUE(std::ranges::all_of(seen, [](bool each) { return each; }));
 }
 
-// Where classes and the batch are cut, a rank holds all labels and counts some: they are labels still, of which one
-// below zero says that its row is ignored.
-TEST(Feed, LabelsThatAreMovedBeforeTheyAreCountedAreLabels) {
+// Where classes and the batch are sliced, a rank holds all labels and counts some of them. They are
+// still labels, where a negative one means that its row is ignored.
+TEST(Feed, RecognizesLabelsThatAreSlicedFirst) {
   for (const std::string_view moved :
        {"slice %0 {along=b, begin=0, end=2}", "slice-across %0 {axis=rank, along=b}"}) {
     const plan::Graph graph = plan::read(fmt::format("plan p\n"

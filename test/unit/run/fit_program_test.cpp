@@ -1,4 +1,4 @@
-// A program within a limit: what is spilled to a file gives the same bits, and takes no memory meanwhile.
+// A program within a memory limit: spilled tensors give equal bits and use no memory meanwhile.
 #include <cstring>
 #include <memory>
 #include <string>
@@ -30,7 +30,7 @@ FittedProgram fitted(const plan::Graph& graph, std::int64_t limit) {
   return std::move(*made);
 }
 
-// What two steps leave: the loss and every parameter, to the bit.
+// The result of two steps: the loss and every parameter, bit for bit.
 std::string two_steps(program::Program program, std::shared_ptr<device::Device> device = nullptr) {
   auto rank = exec::Rank::start(std::move(program), {.device = std::move(device), .workers = 2});
   EXPECT_TRUE(rank.ok()) << rank.error().message;
@@ -63,7 +63,7 @@ TEST(FitProgram, WithoutALimitNothingIsSpilled) {
   EXPECT_EQ(fitted(gpt().graph, std::int64_t{1} << 40).spilled(), 0);
 }
 
-TEST(FitProgram, SpilledAndRecomputedStepsHaveTheSameBits) {
+TEST(FitProgram, SpilledAndRecomputedStepsAreBitwiseEqual) {
   FittedProgram whole = fitted(gpt().graph, 0);
   const std::int64_t all = whole.resident();
   const std::string kept = two_steps(std::move(whole.program));
@@ -81,7 +81,7 @@ TEST(FitProgram, SpilledAndRecomputedStepsHaveTheSameBits) {
   }
 }
 
-// A device with memory of its own has no file: spilled tensors are kept in the host's memory.
+// A device with its own memory uses no file: spilled tensors are kept in host memory.
 TEST(FitProgram, ADeviceSpillsToTheHost) {
   const auto device = std::make_shared<device::DistantDevice>();
   const auto fit = [&](std::int64_t limit) {
@@ -89,15 +89,15 @@ TEST(FitProgram, ADeviceSpillsToTheHost) {
                        {.accelerated = true, .tiles = false}, limit, device)
         .value();
   };
-  FittedProgram whole = fit(0), tight = fit(1);  // so little that all goes that can
+  FittedProgram whole = fit(0), tight = fit(1);  // so little that everything possible is spilled
   EXPECT_GT(tight.spilled(), whole.resident() / 4);
   EXPECT_EQ(tight.program.spill_window, program::kHostPages);
   const std::string kept = two_steps(std::move(whole.program), device);
   EXPECT_EQ(two_steps(std::move(tight.program), device), kept);
 }
 
-// Whatever is left resident is told, also where it is more than was asked for.
-TEST(FitProgram, TheLeastIsTold) {
+// The resident size is reported even if it exceeds the limit.
+TEST(FitProgram, ReportsTheLeastResidentSize) {
   const FittedProgram least = fitted(gpt().graph, 1);
   EXPECT_GT(least.resident(), 1);
   EXPECT_LT(least.resident(), fitted(gpt().graph, 0).resident());

@@ -1,4 +1,4 @@
-// What depends on weights alone is computed once; the numbers stay as they were.
+// Values that depend only on weights are computed once, with equal results.
 #include "weft/runtime/run/fold_weights.h"
 
 #include <cstring>
@@ -33,7 +33,7 @@ Weights weights_of(const plan::Graph& graph) {
   return weights;
 }
 
-// The plan whole, and in its two parts, on the same numbers.
+// The whole plan and its two parts on the same numbers.
 void expect_same(const plan::Graph& graph) {
   const Weights weights = weights_of(graph);
   auto folded = fold_weights(graph);
@@ -66,7 +66,7 @@ const std::string kScaled =
     "%4 = contract %0, %3 {to=[b,f]}\n"
     "return y=%4\n";
 
-TEST(FoldWeights, WorkOnWeightsLeavesTheBatch) {
+TEST(FoldWeights, MovesWorkOnWeightsOutOfTheBatch) {
   const plan::Graph graph = read(kScaled);
   const auto folded = fold_weights(graph);
   ASSERT_TRUE(folded.ok() && folded->has_value());
@@ -80,8 +80,8 @@ TEST(FoldWeights, WorkOnWeightsLeavesTheBatch) {
   expect_same(graph);
 }
 
-// A transpose and a slice only look; a sum of the input is no work on weights.
-TEST(FoldWeights, ViewsAndTheBatchStay) {
+// A transpose and a slice are views; a sum of the input is not work on weights.
+TEST(FoldWeights, KeepsViewsAndWorkOnTheBatch) {
   const auto nothing =
       fold_weights(read("%0 = input {name=x, type=f32[b=2,d=3]}\n"
                         "%1 = parameter {name=w, type=f32[f=4,d=3], init=normal, a=0, b=1}\n"
@@ -93,8 +93,8 @@ TEST(FoldWeights, ViewsAndTheBatchStay) {
   EXPECT_FALSE(nothing->has_value());
 }
 
-// A state that the step renews is another number in every batch; one that stays is a weight.
-TEST(FoldWeights, StatesCountWhileTheyStay) {
+// A state that the step updates differs in every batch; one that stays constant counts as a weight.
+TEST(FoldWeights, ConstantStatesCountAsWeights) {
   const std::string start =
       "%0 = input {name=x, type=f32[b=2,f=4]}\n"
       "%1 = state {name=s, type=f32[f=4], init=uniform, a=1, b=2}\n"
@@ -106,8 +106,8 @@ TEST(FoldWeights, StatesCountWhileTheyStay) {
   EXPECT_FALSE(renewed->has_value());
 }
 
-// What would take more memory than all weights is computed each time.
-TEST(FoldWeights, ALargeTableIsNotKept) {
+// A value that needs more memory than all weights is computed each time.
+TEST(FoldWeights, DoesNotKeepALargeTable) {
   const auto outer =
       fold_weights(read("%0 = input {name=x, type=f32[d=50,f=50]}\n"
                         "%1 = parameter {name=u, type=f32[d=50], init=normal, a=0, b=1}\n"
@@ -119,8 +119,8 @@ TEST(FoldWeights, ALargeTableIsNotKept) {
   EXPECT_FALSE(outer->has_value());
 }
 
-// A chain of work on weights is kept at its end, and a result that is kept may be an output too.
-TEST(FoldWeights, ChainsAreKeptAtTheirEnd) {
+// Of a chain of work on weights, only the end is kept; a kept result may also be an output.
+TEST(FoldWeights, KeepsOnlyTheEndOfAChain) {
   const plan::Graph graph = read(
       "%0 = input {name=x, type=f32[b=2,d=3]}\n"
       "%1 = parameter {name=w, type=f32[d=3,f=4], init=normal, a=0, b=1}\n"

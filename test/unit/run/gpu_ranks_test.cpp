@@ -1,5 +1,5 @@
-// Ranks that share this machine's GPU: collectives and training against the processor. Without a GPU there is nothing
-// to try, and that is said.
+// Ranks that share this machine's GPU: collectives and training compared with the CPU. Skipped
+// without a GPU.
 #include <chrono>
 #include <cmath>
 #include <memory>
@@ -54,13 +54,13 @@ void expect_right(const run::CollectiveTrial& trial, const std::string& what, bo
     ASSERT_TRUE(there.ok()) << what << ": " << there.error().message;
     for (std::size_t rank = 0; rank < there->size(); ++rank) {
       EXPECT_EQ((*there)[rank].wrong, 0) << what << ": " << (*there)[rank].first_wrong;
-      // Chunk programs combine in the order that they prescribe, wherever they run.
+      // Chunk programs combine in their prescribed order on any device.
       if (!directly && same_bits) EXPECT_EQ((*there)[rank].checksum, (*here)[rank].checksum) << what;
     }
   }
 }
 
-TEST(GpuCollectives, ShippedProgramsGiveTheProcessorsBits) {
+TEST(GpuCollectives, ShippedProgramsAreBitwiseEqualToTheCpu) {
   REQUIRE_GPU();
   for (const std::string program :
        {"all_reduce_ring(ranks=3)", "all_reduce_ring(ranks=4, channels=4)",
@@ -75,7 +75,7 @@ TEST(GpuCollectives, ShippedProgramsGiveTheProcessorsBits) {
                      fmt::format("{} of {} bytes{}", program, bytes, in_place ? " in place" : ""));
 }
 
-TEST(GpuCollectives, EveryTypeAndOperation) {
+TEST(GpuCollectives, SupportEveryTypeAndOperation) {
   REQUIRE_GPU();
   for (std::size_t type = 0; type < device::kElementTypes; ++type)
     for (std::size_t op = 0; op < device::kReduceOps; ++op) {
@@ -100,7 +100,7 @@ void expect_as_on_processor(const Learner& learner, std::string_view distributio
   expect_same_bits(outcome.weights, again.weights);
 }
 
-TEST(GpuRanks, AnMlpLearnsTheSameAsOnAProcessor) {
+TEST(GpuRanks, AnMlpTrainsAsOnTheCpu) {
   REQUIRE_GPU();
   const Learner mlp = learner("digits_mlp", {{"b", 12, {}}, {"p", 8, {}}, {"f", 12, {}}, {"c", 5, {}}},
                               train::Optimizer::momentum);
@@ -111,7 +111,7 @@ TEST(GpuRanks, AnMlpLearnsTheSameAsOnAProcessor) {
   expect_as_on_processor(mlp, "data=2: slice b; tensor=2: slice f", 4, gpu);
 }
 
-TEST(GpuRanks, AGptLearnsTheSameAsOnAProcessor) {
+TEST(GpuRanks, AGptTrainsAsOnTheCpu) {
   REQUIRE_GPU();
   const Learner gpt = learner(
       "char_gpt", {{"b", 4, {}}, {"s", 6, {}}, {"d", 8, {}}, {"h", 2, {}}, {"layers", 1, {}}, {"v", 12, {}}},

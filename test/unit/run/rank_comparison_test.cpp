@@ -1,4 +1,4 @@
-// What ranks say of each other when they are not alike.
+// Errors of ranks that run different statements or settings.
 #include "weft/runtime/run/rank_comparison.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ RankWord word(std::string data, std::string settings = "b = 32") {
   return {"TRAIN m", std::nullopt, {{"settings", std::move(settings), true, "h"}, {"data", std::move(data)}}};
 }
 
-TEST(RankComparison, NamesThoseThatDiffer) {
+TEST(RankComparison, NamesRanksThatDiffer) {
   const Status same = compare_words({word("a"), word("a"), word("a")}, 1);
   EXPECT_TRUE(same.ok());
   const std::vector<RankWord> words = {word("a"), word("a"), word("b"), word("a")};
@@ -20,14 +20,14 @@ TEST(RankComparison, NamesThoseThatDiffer) {
     EXPECT_EQ(other.error().message, "rank 2 has other data than rank 0, rank 1 and rank 3");
     EXPECT_EQ(other.error().fault, Fault::world);
   }
-  // Of two that differ the first is right, and what can be read is shown.
+  // Of two that differ, the first is taken as right; readable differences are printed.
   EXPECT_EQ(compare_words({word("a"), word("a", "b = 64")}, 0).error().message,
             "rank 1 has other settings than rank 0: 'b = 64', not 'b = 32'");
   EXPECT_EQ(compare_words({word("a"), word("b"), word("b")}, 0).error().message,
             "rank 0 has other data than rank 1 and rank 2");
 }
 
-TEST(RankComparison, AnErrorComesBeforeADifference) {
+TEST(RankComparison, ReportsErrorsBeforeDifferences) {
   std::vector<RankWord> words = {word("a"), word("b"), word("a")};
   words[2].error = world_error("no file", "make one");
   EXPECT_EQ(compare_words(words, 2).error().message, "no file");
@@ -37,14 +37,14 @@ TEST(RankComparison, AnErrorComesBeforeADifference) {
   EXPECT_EQ(compare_words(words, 1).error().message, "rank 0 and rank 2: no file");
 }
 
-TEST(RankComparison, AnotherStatementIsTold) {
+TEST(RankComparison, ReportsADifferentStatement) {
   std::vector<RankWord> words = {word("a"), word("a")};
   words[1].at = "SAVE m";
   EXPECT_EQ(compare_words(words, 0).error().message,
             "rank 1 runs another statement than rank 0: SAVE m, not TRAIN m");
 }
 
-TEST(RankComparison, WithoutALauncherThereIsNothingToCompare) {
+TEST(RankComparison, ComparesNothingWithoutALauncher) {
   RankComparison alone("TRAIN m");
   EXPECT_FALSE(alone.compares());
   EXPECT_TRUE(alone.end({}).ok());

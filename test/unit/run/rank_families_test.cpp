@@ -1,11 +1,13 @@
-// Five models, each learning on 2, 4 and 8 ranks by every kind of plan that it has indices for, against one
-// rank: after 20 steps loss and parameters agree but for rounding, and running again gives the same bits.
+// Five models, each trained on 2, 4 and 8 ranks with every kind of plan that its indices allow, and
+// compared with one rank: after 20 steps, loss and parameters agree up to rounding, and a second run is
+// bitwise equal.
 //
-//   rank=4: slice h, f, v, s        a family of plans, known by what it moves: a reduce-scatter
-//   data=2: slice b; tensor=2: ...  families joined on a mesh of two or three axes
+//   rank=4: slice h, f, v, s        a family of plans, identified by an operator: a reduce-scatter
+//   data=2: slice b; tensor=2: ...  combined families, on a mesh of two or three axes
 //
-// A test run has no time for all of them: each model takes a family on 2, 4 or 8 ranks, another on another,
-// and runs again what has four; meshes go by turns, too. Where WEFT_THOROUGH is set, all are run on all, twice.
+// A normal run samples them: each model takes one family on 2, 4 or 8 ranks and another on another
+// number, and repeats those on four; meshes alternate too. With WEFT_THOROUGH set, all run on all
+// numbers, twice.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -26,10 +28,10 @@ using comm::TransportKind;
 using distribute::DistributedPlan;
 using train::Optimizer;
 
-// Of the loss, and of the largest number of a tensor.
+// For the loss, and relative to the largest element of a tensor.
 constexpr double kTolerance = 1e-4;
 
-// Twelve and ten do not go into eight parts: some ranks hold less than others.
+// Twelve and ten do not divide by eight: some ranks hold less than others.
 Learner small_mlp(Optimizer optimizer = Optimizer::momentum) {
   return learner("digits_mlp", {{"b", 12, {}}, {"p", 8, {}}, {"f", 12, {}}, {"c", 10, {}}}, optimizer);
 }
@@ -53,7 +55,7 @@ Learner small_gpt(Optimizer optimizer = Optimizer::momentum) {
                  optimizer);
 }
 
-// Tokens that were hidden are to be found again.
+// Masked tokens are to be predicted.
 Learner small_bert(Optimizer optimizer = Optimizer::momentum) {
   return created_learner(R"(
     CREATE MODEL bert_small (b = 8, s = 8, d = 8, h = 8, layers = 1, v = 8)
@@ -85,7 +87,7 @@ Learner small_mixture(Optimizer optimizer = Optimizer::momentum) {
                          optimizer);
 }
 
-// What an axis is used for, and an operator that shows in its plans.
+// The use of an axis, and an operator that its plans contain.
 struct Family {
   std::string_view name, use, moves;
 };
@@ -110,16 +112,18 @@ void expect_close(const OneRank& alone, const run::DistributedOutcome& found, do
   EXPECT_LT(far.relative, kTolerance) << far.worst;
 }
 
-// A mistake in a plan shows after a few steps; where all are run, more of them would tell rounding that grows.
+// An error in a plan shows after a few steps; in thorough runs, more steps would show growing
+// rounding errors.
 const int kSteps = thorough_or(20, 8);
 
-// A model on one rank, and what is compared with it.
+// A model trained on one rank, and comparisons with it.
 class Against {
  public:
-  // `turn`: where in the list of turns the first family is; the next has the next.
+  // `turn`: the index in the list of variants for the first family; the next one gets the next
+  // variant.
   Against(Learner learner, std::size_t turn)
       : learner_(std::move(learner)), alone_(train_alone(learner_, kSteps)), turn_(turn) {
-    // Or nothing would have to be right.
+    // Otherwise the comparison would prove nothing.
     EXPECT_GT(apart(train_alone(learner_, 1).weights, alone_.weights).relative, 100 * kTolerance);
   }
 
@@ -146,7 +150,7 @@ class Against {
     const run::DistributedOutcome first = train(learner_, plan, options, kSteps);
     expect_close(alone_, first);
     if (!every_plan_ && (options.ranks != 4 || plan.mesh.axes.size() > 1)) return;
-    options.overlap = true;  // what runs beside what must not show either
+    options.overlap = true;  // overlap must not change results either
     const run::DistributedOutcome again = train(learner_, plan, options, kSteps);
     expect_same_bits(first.weights, again.weights);
     EXPECT_EQ(first.training.last_loss, again.training.last_loss);
@@ -167,7 +171,7 @@ const std::vector<std::string_view> kTokenMeshes = {
     "data=2: slice b; tensor=2: slice h, f, v", "context=2: slice s; tensor=2: slice h, f, v, s",
     "data=2: slice b, shard parameters; context=2: slice s; tensor=2: slice h, f, v"};
 
-TEST(RankFamilies, AnMlpLearnsTheSame) {
+TEST(RankFamilies, TrainAnMlpEqually) {
   Against alone(small_mlp(), 0);
   alone.by(kBatchFamilies);
   alone.by({{"tensor", "slice f", "all-reduce"},
@@ -179,7 +183,7 @@ TEST(RankFamilies, AnMlpLearnsTheSame) {
                                     "data=2: slice b, shard optimizer; tensor=2: slice f; words=2: slice c"});
 }
 
-TEST(RankFamilies, AConvnetLearnsTheSame) {
+TEST(RankFamilies, TrainAConvnetEqually) {
   Against alone(small_convnet(), 2);
   alone.by(kBatchFamilies);
   alone.by({{"channels", "slice o", "all-reduce"},
@@ -191,7 +195,7 @@ TEST(RankFamilies, AConvnetLearnsTheSame) {
       "data=2: slice b, shard optimizer; space=2: slice h; channels=2: slice o"});
 }
 
-TEST(RankFamilies, AGptLearnsTheSame) {
+TEST(RankFamilies, TrainAGptEqually) {
   Against alone(small_gpt(), 3);
   alone.by(kBatchFamilies);
   alone.by(kTokenFamilies);
@@ -199,7 +203,7 @@ TEST(RankFamilies, AGptLearnsTheSame) {
   alone.by(kTokenMeshes);
 }
 
-TEST(RankFamilies, ABertLearnsTheSame) {
+TEST(RankFamilies, TrainABertEqually) {
   WEFT_LONG_TEST();
   Against alone(small_bert(), 5);
   alone.by(kBatchFamilies);
@@ -208,7 +212,7 @@ TEST(RankFamilies, ABertLearnsTheSame) {
   alone.by(kTokenMeshes);
 }
 
-TEST(RankFamilies, AMixtureOfExpertsLearnsTheSame) {
+TEST(RankFamilies, TrainAMixtureOfExpertsEqually) {
   Against alone(small_mixture(), 4);
   alone.by(kBatchFamilies);
   alone.by(kTokenFamilies);
@@ -219,7 +223,7 @@ TEST(RankFamilies, AMixtureOfExpertsLearnsTheSame) {
       "data=2: slice b, shard optimizer; expert=2: slice x, b; tensor=2: slice h, f, v"});
 }
 
-TEST(RankFamilies, ProcessesLearnTheSameAsThreads) {
+TEST(RankFamilies, ProcessesTrainLikeThreads) {
   const Learner gpt = small_gpt();
   const OneRank alone = train_alone(gpt);
   const DistributedPlan mesh = spread(gpt, "data=2: slice b, shard parameters; tensor=2: slice h, f, v");
@@ -232,11 +236,12 @@ TEST(RankFamilies, ProcessesLearnTheSameAsThreads) {
   expect_same_bits(sockets.weights, train(gpt, sequence, on(2, TransportKind::tcp)).weights);
 }
 
-// Adam divides a gradient by its own size, and so makes steps as long as the learning rate of the smallest.
-// What rounding does to a gradient it does to the step: the measure is not the parameter but how far 20 steps
-// lead. Where a gradient is nothing but rounding, as that of the bias of keys, which shifts all scores of a
-// softmax alike, steps go anywhere: parameters stay within a step's length of one another, and that is all.
-TEST(RankFamilies, AdamAgreesWhereThereIsAGradient) {
+// Adam divides a gradient by its own size, so even the smallest gradient gives a step of the size
+// of the learning rate, and its rounding error shows in the step. The reference is therefore not
+// the parameter but the distance covered in 20 steps. A gradient that is pure rounding, as of a key
+// bias, which shifts all scores of a softmax equally, leads anywhere: such parameters only stay
+// within one step of each other.
+TEST(RankFamilies, AdamAgreesIfGradientsAreSignificant) {
   constexpr double kRate = 1e-3;
   const auto is_rounding = [](const auto& tensor) {
     return tensor.first.ends_with(".bk") || tensor.first.find(".bk.") != std::string::npos;

@@ -1,4 +1,4 @@
-// Ranks that hold copies of a tensor, and go apart.
+// Ranks whose replicas of a tensor diverge.
 #include <cstring>
 #include <thread>
 
@@ -9,7 +9,7 @@
 namespace weft::session {
 namespace {
 
-// Gives other threads than the first another label in the batch of the fourth step.
+// Gives all threads but the first another label in the batch of the fourth step.
 class CrookedFeed final : public run::Feed {
  public:
   explicit CrookedFeed(std::shared_ptr<const run::Feed> straight) : straight_(std::move(straight)) {}
@@ -33,14 +33,14 @@ class CrookedFeed final : public run::Feed {
   std::thread::id first_ = std::this_thread::get_id();
 };
 
-TEST(Replicas, RanksThatGoApartAreNamed) {
+TEST(Replicas, NamesRanksThatDiverge) {
   const Learner mlp = learner("digits_mlp", {{"b", 12, {}}, {"p", 8, {}}, {"f", 12, {}}, {"c", 5, {}}},
                               train::Optimizer::momentum);
   const CrookedFeed crooked(mlp.feed);
   run::DistributedRun run = steps(20);
   for (const std::int64_t every : {1, 5}) {
     run.check_every = every;
-    // All ranks see the whole batch: what they all hold should come out alike.
+    // All ranks see the whole batch, so their replicas should be equal.
     const auto apart =
         run::run_distributed(spread(mlp, "rank=3: slice f"), on(3), crooked, from_seed(7), run);
     ASSERT_FALSE(apart.ok());

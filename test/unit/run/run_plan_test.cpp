@@ -1,4 +1,4 @@
-// A plan run once, and two plans compared by their numbers.
+// A plan run once, and two plans compared by their results.
 #include <cmath>
 #include <cstring>
 
@@ -35,7 +35,7 @@ const std::string kSources =
     "%0 = input {name=x, type=f32[b=2,d=3]}\n"
     "%1 = parameter {name=w, type=f32[d=3,f=2], init=normal, a=0, b=1}\n";
 
-TEST(RunPlan, ComputesWithWhatIsGiven) {
+TEST(RunPlan, ComputesFromGivenInputs) {
   const plan::Graph graph = read(kSources + "%2 = contract %0, %1 {to=[b,f]}\nreturn y=%2\n");
   const auto run = run::run_plan(
       graph, {{"x", tensor({2, 3}, {1, 2, 3, 4, 5, 6})}, {"w", tensor({3, 2}, {1, 0, 0, 1, 1, 1})}});
@@ -43,8 +43,8 @@ TEST(RunPlan, ComputesWithWhatIsGiven) {
   EXPECT_EQ(numbers(run->outputs.at("y")), (std::vector<float>{4, 5, 10, 11}));
 }
 
-// Of all elements, of rows and of columns: none may lose what a double would keep.
-TEST(RunPlan, LongSumsKeepTheirLastBits) {
+// Sums of all elements, of rows and of columns: none may be less accurate than double.
+TEST(RunPlan, LongSumsAreAccurate) {
   constexpr std::int64_t kRows = 1 << 16, kColumns = 48;
   std::vector<float> x(static_cast<std::size_t>(kRows * kColumns));
   std::vector<double> columns(kColumns);
@@ -66,7 +66,7 @@ TEST(RunPlan, LongSumsKeepTheirLastBits) {
   for (std::size_t c = 0; c < found.size(); ++c) EXPECT_NEAR(found[c], columns[c], 5e-7 * columns[c]) << c;
 }
 
-TEST(RunPlan, MakesUpTheSameNumbersEachTime) {
+TEST(RunPlan, SyntheticInputsAreDeterministic) {
   const plan::Graph graph = read(kSources + "%2 = contract %0, %1 {to=[b,f]}\nreturn y=%2\n");
   const auto first = run::run_plan(graph, {}, {.seed = 3}),
              again = run::run_plan(graph, {}, {.seed = 3, .workers = 2}),
@@ -76,7 +76,7 @@ TEST(RunPlan, MakesUpTheSameNumbersEachTime) {
   EXPECT_NE(first->outputs.at("y").bytes, other->outputs.at("y").bytes);
 }
 
-TEST(RunPlan, RefusesWhatDoesNotFit) {
+TEST(RunPlan, RejectsInputsThatDoNotFit) {
   const plan::Graph graph = read(kSources + "%2 = contract %0, %1 {to=[b,f]}\nreturn y=%2\n");
   const auto shape = run::run_plan(graph, {{"x", tensor({3, 2}, {1, 2, 3, 4, 5, 6})}});
   ASSERT_FALSE(shape.ok());
@@ -86,7 +86,7 @@ TEST(RunPlan, RefusesWhatDoesNotFit) {
   EXPECT_EQ(name.error().message, "p reads nothing that is called z");
 }
 
-TEST(CompareRuns, SeesEqualPlansAsEqual) {
+TEST(CompareRuns, RecognizesEqualPlans) {
   const plan::Graph a = read(kSources + "%2 = contract %0, %1 {to=[b,f]}\nreturn y=%2\n");
   // Sources in another order, and the product transposed.
   const plan::Graph b = read(
@@ -101,7 +101,7 @@ TEST(CompareRuns, SeesEqualPlansAsEqual) {
   EXPECT_GT(agreement->outputs.at(0).largest, 0);
 }
 
-TEST(CompareRuns, SeesADifference) {
+TEST(CompareRuns, DetectsADifference) {
   const plan::Graph a = read(kSources + "%2 = contract %0, %1 {to=[b,f]}\nreturn y=%2\n");
   const plan::Graph b = read(kSources +
                              "%2 = contract %0, %1 {to=[b,f]}\n%3 = constant {value=1.5, dtype=f32}\n"
@@ -117,7 +117,7 @@ TEST(CompareRuns, SeesADifference) {
   EXPECT_TRUE(std::isinf(infinite->largest()));
 }
 
-TEST(CompareRuns, RefusesPlansThatCannotBeCompared) {
+TEST(CompareRuns, RejectsPlansThatCannotBeCompared) {
   const plan::Graph a = read("%0 = input {name=x, type=f32[b=2,d=3]}\n%1 = relu %0\nreturn y=%1\n");
   const auto source = run::compare_runs(a, read(kSources + "%2 = contract %0, %1 {to=[b,f]}\nreturn y=%2\n"));
   ASSERT_FALSE(source.ok());
@@ -128,7 +128,7 @@ TEST(CompareRuns, RefusesPlansThatCannotBeCompared) {
   EXPECT_EQ(output.error().message, "p gives y of f32[b=2,d=3], p gives none");
 }
 
-TEST(CompareRuns, RunsAModelOfTheField) {
+TEST(CompareRuns, RunsAPublishedModel) {
   const auto graph = formats::read_model_json(WEFT_SOURCE_DIR "/test/fuzz/corpus/model_json/attention.json");
   ASSERT_TRUE(graph.ok()) << graph.error().message;
   const auto agreement = run::compare_runs(*graph, *graph);

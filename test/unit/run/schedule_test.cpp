@@ -1,4 +1,4 @@
-// How the learning rate changes from step to step.
+// How the learning rate changes over steps.
 #include <gtest/gtest.h>
 
 #include "weft/runtime/run/schedule.h"
@@ -6,12 +6,12 @@
 namespace weft::run {
 namespace {
 
-TEST(Schedule, ClimbsAndFalls) {
+TEST(Schedule, WarmsUpAndDecays) {
   const Schedule cosine{.kind = ScheduleKind::cosine, .warmup = 4, .first = 10, .steps = 12, .end = 0.1};
   EXPECT_DOUBLE_EQ(rate_at(cosine, 10), 0.25);
   EXPECT_DOUBLE_EQ(rate_at(cosine, 13), 1);
   EXPECT_DOUBLE_EQ(rate_at(cosine, 14), 1);
-  EXPECT_DOUBLE_EQ(rate_at(cosine, 18), 0.55);  // half way
+  EXPECT_DOUBLE_EQ(rate_at(cosine, 18), 0.55);  // halfway
   EXPECT_DOUBLE_EQ(rate_at(cosine, 22), 0.1);
   EXPECT_DOUBLE_EQ(rate_at(cosine, 1000), 0.1);
   const Schedule linear{.kind = ScheduleKind::linear, .steps = 10};
@@ -29,7 +29,7 @@ TEST(Schedule, StepsDown) {
   EXPECT_DOUBLE_EQ(rate_at(often, 3), 0.5);
 }
 
-TEST(Schedule, IsConstantUnlessItIsTold) {
+TEST(Schedule, IsConstantByDefault) {
   const Schedule none;
   EXPECT_FALSE(none.changes());
   EXPECT_DOUBLE_EQ(rate_at(none, 77), 1);

@@ -1,4 +1,5 @@
-// What files keep and ranks hand on: every number of it is checked before it counts, indexes or names anything.
+// Data that files store and ranks exchange: every number is validated before it counts, indexes or
+// names anything.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -23,7 +24,7 @@ namespace {
 
 using nlohmann::json;
 
-// None of these is a whole number as files write it.
+// None of these is an integer as files write it.
 const std::vector<std::string> kNoNumbers = {"",
                                              "-1",
                                              "-9223372036854775808",
@@ -53,7 +54,7 @@ formats::Checkpoint checkpoint_with(const std::string& key, const std::string& v
   return checkpoint;
 }
 
-TEST(Metadata, IsReadAsItIsWritten) {
+TEST(Metadata, ReadsBackWhatWasWritten) {
   const auto read = from_checkpoint(checkpoint_with("note", "1e3"), "m", "f.safetensors");
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(read->step, 12);
@@ -73,7 +74,7 @@ TEST(Metadata, IsReadAsItIsWritten) {
   EXPECT_TRUE(from_checkpoint(bare, "m", "f").ok());
 }
 
-TEST(Metadata, RefusesWhatIsNoNumberAndSaysWhatWasExpectedFoundAndWhere) {
+TEST(Metadata, RejectsInvalidNumbersWithExpectedFoundAndLocation) {
   for (const std::string& text : kNoNumbers) {
     for (const std::string key : {"step", "seed"}) {
       const auto read = from_checkpoint(checkpoint_with(key, text), "m", "f.safetensors");
@@ -87,15 +88,15 @@ TEST(Metadata, RefusesWhatIsNoNumberAndSaysWhatWasExpectedFoundAndWhere) {
     const auto sizes = from_checkpoint(checkpoint_with("sizes", "b=" + text), "m", "f.safetensors");
     EXPECT_FALSE(sizes.ok()) << text;
   }
-  // Steps are added to and multiplied.
+  // Step numbers are added to and multiplied, so they are limited.
   EXPECT_FALSE(from_checkpoint(checkpoint_with("step", "9223372036854775807"), "m", "f").ok());
   for (const std::string text :
        {"b", "=3", "b=3,", ",b=3", "b=3,,c=4", "b=0", "b=-3", "b==3", "b=3;c=4", "b=3 ,c=4", "b=3,c=4,b=3"})
     EXPECT_FALSE(from_checkpoint(checkpoint_with("sizes", text), "m", "f").ok()) << text;
 }
 
-// The counter among the tensors is a number of the file as well.
-TEST(Metadata, CountsNoStepsBelowZero) {
+// The counter among the tensors also comes from the file.
+TEST(Metadata, RejectsNegativeStepCounts) {
   const auto counting = [](const std::string& name, plan::DType dtype, std::int64_t steps) {
     const auto bytes =
         std::as_bytes(std::span(&steps, 1)).first(static_cast<std::size_t>(plan::size_in_bytes(dtype)));
@@ -121,7 +122,7 @@ TEST(Metadata, CountsNoStepsBelowZero) {
   EXPECT_TRUE(counting("footstep", plan::DType::i64, -7).ok());
 }
 
-// What a program may put where a whole number stands.
+// What a program may write in place of an integer.
 const std::vector<json> kOddValues = {-1,
                                       3,
                                       7,
@@ -139,7 +140,7 @@ const std::vector<json> kOddValues = {-1,
                                       std::numeric_limits<std::uint64_t>::max(),
                                       std::numeric_limits<std::int64_t>::min()};
 
-TEST(AlgorithmList, HoldsNothingOutsideItsEnums) {
+TEST(AlgorithmList, RejectsValuesOutsideEnums) {
   using collective::Priority;
   using collective::Protocol;
   std::vector<program::ChosenAlgorithm> algorithms(3);
@@ -178,14 +179,14 @@ TEST(AlgorithmList, HoldsNothingOutsideItsEnums) {
     }
 }
 
-// The places of all values of a JSON text, the outermost last.
+// The paths of all values in a JSON text, the outermost last.
 void for_values(json& value, const std::function<void(json&)>& visit) {
   for (json& each : value)
     if (value.is_structured()) for_values(each, visit);
   visit(value);
 }
 
-TEST(TrainingPart, IsSoundOrRefused) {
+TEST(TrainingPart, IsValidOrRejected) {
   const session::Learner learner = session::learner("digits_mlp", {{"b", 8, {}}}, train::Optimizer::sgd);
   const distribute::DistributedPlan plan = session::spread(learner, "rank=2: slice b");
   LocalRanksOptions options;
@@ -234,7 +235,7 @@ TEST(TrainingPart, IsSoundOrRefused) {
     });
     expect_sound(with_header(changed.dump()));
   }
-  // Bytes, and what is cut off.
+  // Changed bytes, and truncation.
   for (int i = 0; i < thorough_or(3000, 60); ++i) {
     std::vector<std::byte> changed = part;
     changed[random() % changed.size()] ^= static_cast<std::byte>(1u << random() % 8);

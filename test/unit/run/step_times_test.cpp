@@ -7,7 +7,7 @@
 namespace weft::session {
 namespace {
 
-// A program of as many exchanges along each axis as are named; nothing of it runs.
+// A program with one exchange along each named axis; nothing of it runs.
 program::Program exchanges(const std::vector<std::string>& axes) {
   program::Program program;
   for (const std::string& axis : axes) {
@@ -21,9 +21,9 @@ program::Program exchanges(const std::vector<std::string>& axes) {
   return program;
 }
 
-TEST(StepTimes, AnExchangeTakesWhatTheLastToComeTakes) {
+TEST(StepTimes, AnExchangeTakesTheTimeOfTheLastToArrive) {
   const plan::Mesh mesh{{{"rank", 3}}};
-  // Rank 1 computes four times as long; the others spend that time in the exchange.
+  // Rank 1 computes four times as long; the others spend that time waiting in the exchange.
   const std::vector<std::vector<run::StepTimes>> steps = {{{1, {3.5}}, {1, {3.2}}, {9, {3.3}}},
                                                           {{4, {0.5}}, {4, {0.2}}, {4, {0.3}}},
                                                           {{2, {2.5}}, {1, {3}}, {1, {3}}}};
@@ -32,7 +32,7 @@ TEST(StepTimes, AnExchangeTakesWhatTheLastToComeTakes) {
   EXPECT_EQ(speeds.exchange, (std::vector<double>{0.3}));
 }
 
-TEST(StepTimes, TheSlowestGroupOfAnAxisCounts) {
+TEST(StepTimes, UsesTheSlowestGroupOfAnAxis) {
   const plan::Mesh mesh{
       {{"host", 2}, {"rank", 2}}};  // groups along rank: 0 1 and 2 3; along host: 0 2 and 1 3
   const std::vector<std::vector<run::StepTimes>> steps = {
@@ -41,7 +41,7 @@ TEST(StepTimes, TheSlowestGroupOfAnAxisCounts) {
   EXPECT_EQ(speeds.exchange, (std::vector<double>{20, 3}));
 }
 
-TEST(StepTimes, ComeBackFromBytes) {
+TEST(StepTimes, RoundTripThroughBytes) {
   const std::vector<run::StepTimes> steps = {{1.5, {0.25, 3}}, {2, {1, 0}}};
   const auto back = run::steps_from(run::to_bytes(steps), 2);
   ASSERT_EQ(back.size(), 2u);

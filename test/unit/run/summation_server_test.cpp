@@ -1,4 +1,5 @@
-// Ranks whose sums servers have a part in: what is learned is what ranks learn among themselves.
+// Ranks whose gradients are summed with the help of servers: training gives the same results as
+// without.
 #include <signal.h>
 
 #include <optional>
@@ -24,7 +25,7 @@ Learner odd_mlp() {
                  train::Optimizer::adam);
 }
 
-// All its all-reduces are given to servers.
+// All its all-reduces use servers.
 run::LocalRanksOptions served(const DistributedPlan& plan, std::int32_t servers,
                               std::int32_t most = collective::kMostOfPart,
                               TransportKind transport = TransportKind::inproc) {
@@ -53,7 +54,7 @@ TEST(SummationServers, AgreeWithOneRank) {
     SCOPED_TRACE(distribution);
     const DistributedPlan plan = spread(mlp, distribution);
     std::optional<run::Weights> first;
-    // Whoever adds up, it is in the order of ranks: the bits are the same however many servers there are.
+    // The sum is always in rank order, so results are bitwise equal for any number of servers.
     for (const auto& [servers, most] : {std::pair{1, 16}, {3, 2}}) {
       SCOPED_TRACE(testing::Message() << servers << " servers, parts of " << most);
       const auto learned = train(mlp, plan, served(plan, servers, most), kSteps);
@@ -76,7 +77,7 @@ TEST(SummationServers, RunAsProcesses) {
   }
 }
 
-TEST(SummationServers, OneThatDiesIsNamed) {
+TEST(SummationServers, NamesAFailedServerOrRank) {
   const Learner mlp = odd_mlp();
   const DistributedPlan plan = spread(mlp, "rank=2: slice b");
   for (const std::size_t victim : {std::size_t{1}, std::size_t{2}}) {
@@ -99,7 +100,7 @@ TEST(SummationServers, OneThatDiesIsNamed) {
   }
 }
 
-TEST(SummationServers, WhatRanksHoldOutlivesAServer) {
+TEST(SummationServers, StateOfRanksSurvivesAFailedServer) {
   const Learner mlp = odd_mlp();
   const DistributedPlan plan = spread(mlp, "rank=2: slice b");
   run::DistributedRun run = steps(1'000'000);

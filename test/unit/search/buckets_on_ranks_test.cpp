@@ -1,4 +1,5 @@
-// Gradients summed in buckets, on ranks: the weights are those of one sum each, and the same on every run.
+// Bucketed gradients on ranks: the weights equal those of separate all-reduces, and runs are
+// reproducible.
 #include <gtest/gtest.h>
 
 #include "bucket_case.h"
@@ -20,8 +21,8 @@ Learner gpt(Optimizer optimizer) {
                  optimizer);
 }
 
-// Of two addends there is one order.
-TEST(BucketsOnRanks, TwoRanksHaveTheSameBits) {
+// Two partial values have only one order of summation.
+TEST(BucketsOnRanks, TwoRanksAreBitwiseEqual) {
   for (const Learner& model : {mlp(Optimizer::adam), gpt(Optimizer::momentum)}) {
     const DistributedPlan plain = spread(model, "rank=2: slice b");
     const auto by_itself = train(model, plain, on(2), 10);
@@ -32,8 +33,8 @@ TEST(BucketsOnRanks, TwoRanksHaveTheSameBits) {
   }
 }
 
-// A bias whose gradient several tasks add up beside its place in the bucket.
-TEST(BucketsOnRanks, SumsInPartsAgree) {
+// A bias whose gradient several tasks accumulate next to its position in the bucket.
+TEST(BucketsOnRanks, PartialSumsAgree) {
   const Learner model = learner("digits_mlp", {{"b", 1024, {}}, {"p", 8, {}}, {"f", 256, {}}, {"c", 10, {}}},
                                 Optimizer::momentum);
   const DistributedPlan plain = spread(model, "rank=2: slice b");
@@ -43,8 +44,8 @@ TEST(BucketsOnRanks, SumsInPartsAgree) {
       << apart(together.weights, by_itself.weights).worst;
 }
 
-TEST(BucketsOnRanks, SeveralAxesAgreeAndRunAgainTheSame) {
-  // Adam would make steps of the noise in a key's bias, whose gradient is none.
+TEST(BucketsOnRanks, SeveralAxesAgreeAndAreReproducible) {
+  // Adam would turn the noise in a key's bias, whose gradient is zero, into steps.
   const Learner model = gpt(Optimizer::momentum);
   for (const std::string_view text : {"rank=4: slice b", "data=2: slice b; tensor=2: slice h, f, v, s"}) {
     SCOPED_TRACE(text);

@@ -1,4 +1,4 @@
-// Gradients that travel together: the plan means the same, and the stage takes what is quicker.
+// Bucketed gradients: the plan keeps its meaning, and the planner stage takes the faster variant.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ std::vector<language::SizeOverride> few(std::int64_t b, std::int64_t f) {
 constexpr std::string_view kSpreads[] = {"gpu=3: slice b", "node=2: slice b; gpu=2: slice b",
                                          "node=2: slice b; gpu=2: slice f"};
 
-TEST(MergeExchanges, WhatIsSummedTogetherIsProvenAndComesOutTheSame) {
+TEST(MergeExchanges, BucketedGradientsAreProvenAndEqual) {
   const train::TrainingPlan model = training_plan("digits_mlp", few(5, 7));
   for (const std::string_view text : kSpreads) {
     SCOPED_TRACE(text);
@@ -36,7 +36,7 @@ TEST(MergeExchanges, WhatIsSummedTogetherIsProvenAndComesOutTheSame) {
       const auto proof = distribute::prove(model.graph, made);
       ASSERT_TRUE(proof.ok()) << proof.error().message;
       EXPECT_TRUE(proof->holds()) << proof->wrong->what;
-      // The text says it all.
+      // The text is complete.
       const auto again = plan::read(plan::print(made.graph), ops::all());
       ASSERT_TRUE(again.ok()) << again.error().message;
       EXPECT_EQ(plan::print(*again), plan::print(made.graph));
@@ -44,7 +44,7 @@ TEST(MergeExchanges, WhatIsSummedTogetherIsProvenAndComesOutTheSame) {
   }
 }
 
-TEST(MergeExchanges, ProofsGoAtOtherSizesToo) {
+TEST(MergeExchanges, AreProvenAtOtherSizes) {
   const train::TrainingPlan large = training_plan("digits_mlp", {{"b", 4096, {}}, {"f", 8192, {}}}),
                             small = training_plan("digits_mlp", few(4, 4));
   const DistributedPlan made = in_buckets(distributed(large, "node=16: slice b; gpu=8: slice b", {}), 3);
@@ -57,7 +57,7 @@ TEST(MergeExchanges, ProofsGoAtOtherSizesToo) {
 }
 
 // Each reader gets the other's sum.
-TEST(MergeExchanges, ResultsThatAreMixedUpAreNotProven) {
+TEST(MergeExchanges, RejectsSwappedResults) {
   const plan::Graph one = plan::read(R"(plan p
 %0 = input {name=x, type=f32[b=4,d=3]}
 %1 = input {name=y, type=f32[b=4,d=3]}
@@ -89,7 +89,7 @@ return g=%{}, h=%{}
   }
 }
 
-TEST(MergeExchanges, BucketsThatWaitForEachOtherAreRefused) {
+TEST(MergeExchanges, RejectsBucketsThatWaitForThemselves) {
   DistributedPlan plan;
   plan.mesh = {{{"gpu", 2}}};
   plan.graph = plan::read(R"(plan p
@@ -109,7 +109,7 @@ return y=%3
   EXPECT_EQ(made.error().message, "buckets would wait for each other");
 }
 
-// -- the stage -------------------------------------------------------------------------------------
+// -- the planner stage ---------------------------------------------------------------------------
 
 cluster::Cluster ring(double latency) {
   cluster::Cluster made{"pod", some_gpu(100e12), {}};
@@ -132,7 +132,7 @@ Bucketed bucketed(const cluster::Cluster& on, PredictedPlan& before, const Bucke
   return std::move(found).value();
 }
 
-TEST(BucketExchanges, SmallGradientsGoTogetherWhereACallIsDear) {
+TEST(BucketExchanges, BucketsSmallGradientsIfLatencyIsHigh) {
   const cluster::Cluster dear = ring(50e-6);
   PredictedPlan before;
   const Bucketed found = bucketed(dear, before);
@@ -140,12 +140,12 @@ TEST(BucketExchanges, SmallGradientsGoTogetherWhereACallIsDear) {
   EXPECT_LT(found.plan->prediction.seconds, before.prediction.seconds);
   EXPECT_LT(all_reduces(found.plan->plan.graph), all_reduces(before.plan.graph));
   EXPECT_EQ(found.said.find("4 all-reduces in "), 0u) << found.said;
-  // Whoever asks twice is told the same.
+  // A second call gives the same result.
   PredictedPlan again;
   EXPECT_EQ(plan::print(bucketed(dear, again).plan->plan.graph), plan::print(found.plan->plan.graph));
 }
 
-TEST(BucketExchanges, NotWhereItGainsTooLittle) {
+TEST(BucketExchanges, SkipsSmallGains) {
   PredictedPlan before;
   const Bucketed found = bucketed(ring(50e-6), before, {.least_gain = 0.999});
   EXPECT_FALSE(found.plan);

@@ -1,4 +1,5 @@
-// The search for a distribution: deterministic, within memory and hints, and no worse than what people know.
+// The search for a distribution: deterministic, within memory and hints, and no worse than known
+// families.
 #include "weft/planner/search/distribution/choose_distribution.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +35,7 @@ std::vector<language::SizeOverride> small_gpt(std::int64_t layers) {
           {"v", 128, {}}, {"p", 64, {}}, {"layers", layers, {}}};
 }
 
-TEST(Meshes, AreTheFactorsOfTheClusterInItsOrder) {
+TEST(Meshes, FactorTheClusterInOrder) {
   const cluster::Cluster pod = cluster(2, 4, 1e11, 1e10);
   std::vector<std::string> texts;
   for (const MeshOption& option : meshes_of(pod)) texts.push_back(print(option.mesh));
@@ -43,8 +44,9 @@ TEST(Meshes, AreTheFactorsOfTheClusterInItsOrder) {
   EXPECT_EQ(meshes_of(pod, whole).size(), 1u);
 }
 
-// Two key heads and four ranks: queries are cut on along the queries of a key, which go where the heads go.
-TEST(DistributionSpace, GoesOnWhereHeadsAreTooFew) {
+// Two key heads and four ranks: slicing continues along the queries of a key, and these slices go
+// where the heads go.
+TEST(DistributionSpace, SlicesQueryGroupsIfHeadsAreTooFew) {
   const train::TrainingPlan plan = training_plan("llama3_8b", {{"b", 1, {}},
                                                                {"s", 8, {}},
                                                                {"d", 16, {}},
@@ -69,7 +71,8 @@ TEST(DistributionSpace, GoesOnWhereHeadsAreTooFew) {
   EXPECT_EQ(lists_with_g(4), 2);
 }
 
-// Where queries are cut, keys may go around, or attention alone is cut by heads; where heads are, neither.
+// Where queries are sliced, keys may circulate in a ring, or attention alone is sliced by heads;
+// where heads are sliced, neither applies.
 TEST(DistributionSpace, TriesRingsAndHeadsForAttention) {
   distribute::IndexRoles roles{.batch = {"b"}, .sequence = {"s"}, .model = {"f", "h"}, .expert = {}};
   roles.attended = {{"s", "ctx", "h"}};
@@ -97,7 +100,7 @@ TEST(DistributionSpace, TriesRingsAndHeadsForAttention) {
       has(around("gpu=4: slice s, ring attention"), "gpu=4: slice s, ring attention, shard optimizer"));
 }
 
-TEST(Search, EndsAtOnceWithTheBestFoundWhenInterrupted) {
+TEST(Search, StopsAtOnceWithTheBestPlanWhenInterrupted) {
   const train::TrainingPlan plan = training_plan("gpt2", small_gpt(2));
   const cluster::Cluster pod = cluster(2, 4, 1e11, 1e10);
   const Machine machine = machine_with_peak(pod);
@@ -106,7 +109,7 @@ TEST(Search, EndsAtOnceWithTheBestFoundWhenInterrupted) {
   ChooseOptions options;
   bool seen = false;
   int asked_after = 0;
-  // The watch asks before each plan: what has been looked at by the tenth question is all there will be.
+  // Interruption is polled before each plan: no plan is tried after the tenth poll.
   options.watching.interrupted = [&, asked = 0]() mutable {
     return ++asked > 10 ? ++asked_after, true : false;
   };
@@ -123,8 +126,8 @@ TEST(Search, EndsAtOnceWithTheBestFoundWhenInterrupted) {
   EXPECT_EQ(nothing.error().message, "interrupted");
 }
 
-// What a search that was cut short came to is not what the same question gets later.
-TEST(Search, AnInterruptedChoiceIsNotRemembered) {
+// The result of an interrupted search is not cached for the same statement.
+TEST(Search, DoesNotCacheAnInterruptedChoice) {
   const train::TrainingPlan plan = training_plan("gpt2", small_gpt(2));
   const cluster::Cluster pod = cluster(2, 4, 1e11, 1e10);
   Machine machine = machine_with_peak(pod);
@@ -143,7 +146,7 @@ TEST(Search, AnInterruptedChoiceIsNotRemembered) {
   EXPECT_EQ(again->outcome.ended, Ended::settled);
 }
 
-TEST(Search, AnswersWithinItsSecondsWithWhatItHasFoundByThen) {
+TEST(Search, AnswersWithinTheTimeLimit) {
   const train::TrainingPlan plan = training_plan("gpt2", small_gpt(2));
   const cluster::Cluster pod = cluster(2, 4, 1e11, 1e10);
   const Machine machine = machine_with_peak(pod);
@@ -156,7 +159,7 @@ TEST(Search, AnswersWithinItsSecondsWithWhatItHasFoundByThen) {
   EXPECT_LE(hurried->outcome.estimates, 8);
 }
 
-TEST(SearchWatch, TellsItsOwnThreadAlone) {
+TEST(SearchWatch, PollsOnlyOnItsOwnThread) {
   int asked = 0;
   SearchWatch watch({.interrupted = [&] { return ++asked > 1; }});
   EXPECT_FALSE(watch.over());
@@ -167,8 +170,9 @@ TEST(SearchWatch, TellsItsOwnThreadAlone) {
   EXPECT_TRUE(watch.was_interrupted());
 }
 
-// Fewer rows than nodes: nobody would leave most nodes to compute the same, so Megatron cuts the model there.
-TEST(Search, AFamilyBesideTheChoiceIsNoStrawMan) {
+// Fewer rows than nodes: replicating the work on most nodes would be pointless, so Megatron slices
+// the model there.
+TEST(Search, AlternativesAreReasonablePlans) {
   std::vector<language::SizeOverride> sizes = small_gpt(2);
   std::erase_if(sizes, [](const auto& size) { return size.name == "b"; });
   sizes.push_back({"b", 2, {}});
@@ -186,7 +190,7 @@ TEST(Search, AFamilyBesideTheChoiceIsNoStrawMan) {
   EXPECT_LT(family->evaluation.seconds, 0.8 * plain->seconds);
 }
 
-TEST(Evaluator, AFoldedEstimateIsNearTheWhole) {
+TEST(Evaluator, AFoldedEstimateIsNearTheFullOne) {
   const train::TrainingPlan plan = training_plan("gpt2", small_gpt(10));
   const cluster::Cluster pod = cluster(2, 4, 1e11, 1e10);
   Evaluator evaluator(plan.graph, machine_with_peak(pod));
@@ -204,7 +208,7 @@ TEST(Evaluator, AFoldedEstimateIsNearTheWhole) {
   }
 }
 
-TEST(ChooseDistribution, IsTheSameEveryTimeAndNoWorseThanTheFamilies) {
+TEST(ChooseDistribution, IsDeterministicAndNoWorseThanTheFamilies) {
   const train::TrainingPlan plan = training_plan("digits_mlp", {{"b", 4096, {}}, {"f", 2048, {}}});
   const cluster::Cluster pod = cluster(2, 4, 1e11, 1e10);
   const auto first = choose_distribution(plan.graph, pod, machine_with_peak(pod));
@@ -226,8 +230,8 @@ TEST(ChooseDistribution, IsTheSameEveryTimeAndNoWorseThanTheFamilies) {
     EXPECT_TRUE(first->outcome.trail[k].after < first->outcome.trail[k - 1].after);
 }
 
-// Krizhevsky 2014: where the network is slow, dense layers are cut along their features and the rest along
-// the batch. Nobody told the search.
+// Krizhevsky 2014: on a slow network, dense layers are sliced along their features and the rest
+// along the batch. The search finds this by itself.
 void expect_one_weird_trick(std::string_view model, std::int64_t batch) {
   const train::TrainingPlan plan = training_plan(model, {{"b", batch, {}}});
   const cluster::Cluster slow = cluster(1, 8, 1.25e9, 1.25e9, 15e12);
@@ -237,7 +241,7 @@ void expect_one_weird_trick(std::string_view model, std::int64_t batch) {
   const Alternative& data = choice->alternatives.front();
   ASSERT_EQ(data.name, "data parallel");
   EXPECT_GT(data.evaluation.seconds, choice->chosen.prediction.seconds * 1.5) << print(choice->distribution);
-  // On some axis batches for the convolutions, something else for the dense layers.
+  // On some axis, the batch for convolutions and something else for dense layers.
   EXPECT_TRUE(std::ranges::any_of(choice->distribution.axes, [](const distribute::AxisUse& use) {
     return use.slice.size() >= 2 && use.slice.front() != "b" && std::ranges::count(use.slice, "b") == 1;
   })) << print(choice->distribution);
@@ -248,7 +252,7 @@ TEST(ChooseDistribution, FindsOneWeirdTrickForAlexNetOnASlowNetwork) {
 }
 TEST(ChooseDistribution, FindsOneWeirdTrickForVggOnASlowNetwork) { expect_one_weird_trick("vgg16", 256); }
 
-TEST(ChooseDistribution, KeepsWithinMemory) {
+TEST(ChooseDistribution, StaysWithinMemory) {
   const train::TrainingPlan plan = training_plan("gpt2", small_gpt(1));
   const cluster::Cluster pod = cluster(2, 4, 1e11, 1e10);
   const auto free =
@@ -270,10 +274,10 @@ TEST(ChooseDistribution, KeepsWithinMemory) {
   EXPECT_NE(none.error().message.find("no plan fits in 1000 B per rank; the smallest found needs"),
             std::string::npos)
       << none.error().message;
-  EXPECT_TRUE(none.error().hint.empty());  // advice comes from those who have tried it
+  EXPECT_TRUE(none.error().hint.empty());  // hints come from callers that have tried them
 }
 
-TEST(ChooseDistribution, CompletesWhatHintsFix) {
+TEST(ChooseDistribution, CompletesHints) {
   const train::TrainingPlan plan = training_plan("digits_mlp", {{"b", 4096, {}}, {"f", 2048, {}}});
   const cluster::Cluster pod = cluster(2, 4, 1e11, 1e10);
   ChooseOptions options;
@@ -290,7 +294,7 @@ TEST(ChooseDistribution, CompletesWhatHintsFix) {
   EXPECT_NE(unknown.error().message.find("axis rack, which pod does not have"), std::string::npos);
 }
 
-TEST(ChooseDistribution, PricesWhatIsWrittenByHand) {
+TEST(ChooseDistribution, EvaluatesAGivenDistribution) {
   const train::TrainingPlan plan = training_plan("digits_mlp", {{"b", 4096, {}}});
   const cluster::Cluster pod = cluster(2, 4, 1e11, 1e10);
   ChooseOptions options;

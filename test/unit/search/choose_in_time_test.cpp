@@ -1,5 +1,5 @@
-// Steps in stages and micro-batches: cuts are the best there are, prices are the formulas' where those hold, and
-// the search is deterministic, within memory, and no worse than tensor x pipeline x data.
+// Pipelined steps: partitions are optimal, costs match formulas where those apply, and the search
+// is deterministic, within memory, and no worse than tensor x pipeline x data.
 #include "weft/planner/search/pipeline/choose_in_time.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ double longest(const PartCosts& costs, const std::vector<std::size_t>& ends) {
   return most;
 }
 
-// Every way to cut, tried.
+// The best of all partitions.
 double least_longest(const PartCosts& costs, std::size_t from, std::size_t runs) {
   if (runs == 1) {
     double work = 0;
@@ -59,7 +59,7 @@ double least_longest(const PartCosts& costs, std::size_t from, std::size_t runs)
   return best;
 }
 
-TEST(CutParts, IsAsGoodAsTryingEveryCut) {
+TEST(CutParts, MatchesExhaustiveSearch) {
   std::mt19937 random(7);
   for (int round = 0; round < 60; ++round) {
     PartCosts costs(2 + random() % 9);
@@ -80,21 +80,21 @@ Result<PricedInTime> priced(const PartCosts& costs, std::string_view schedule, s
   return price_in_time(costs, order, cuts, {});
 }
 
-TEST(PriceInTime, IsTheFormulaWhereStagesAreAlike) {
+TEST(PipelineCost, MatchesTheFormulaForEqualStages) {
   const PartCosts costs = alike(8, 1, 1, 1);
   const auto plain = priced(costs, "1f1b", 4, 1, 8), chunked = priced(costs, "interleaved", 4, 2, 8);
   ASSERT_TRUE(plain.ok() && chunked.ok());
   EXPECT_DOUBLE_EQ(plain->seconds, 6 * (8 + 3));
   EXPECT_DOUBLE_EQ(plain->filling, 6 * 3);
   EXPECT_DOUBLE_EQ(chunked->seconds, 6 * 8 + 6 * 3 / 2.0);
-  // Two parts, and one micro-batch more in flight with each stage nearer to the first.
+  // Two parts, and each stage nearer to the first has one more micro-batch in flight.
   EXPECT_DOUBLE_EQ(plain->stages[0].memory.total(), 2 * 100 + 4 * 2 * 10 + 1);
   EXPECT_DOUBLE_EQ(plain->stages[3].memory.total(), 2 * 100 + 1 * 2 * 10 + 1);
   EXPECT_EQ(plain->fullest, 0u);
 }
 
-// Where the seconds go is left out, nothing else.
-TEST(PriceInTime, SumsAreThoseOfTheWhole) {
+// The same totals, without the breakdown.
+TEST(PipelineCost, TotalsMatchTheDetailedCost) {
   PartCosts costs = alike(12, 1, 2, 1);
   costs.front().forward = 3;
   costs.front().sent = 4;
@@ -112,7 +112,7 @@ TEST(PriceInTime, SumsAreThoseOfTheWhole) {
   EXPECT_TRUE(sums->price.slots.empty());
 }
 
-TEST(PriceInTime, TakesNoLessThanTheBound) {
+TEST(PipelineCost, IsNotBelowTheBound) {
   std::mt19937 random(3);
   for (int round = 0; round < 20; ++round) {
     PartCosts costs = alike(12, 1, 1, 1);
@@ -143,7 +143,7 @@ StagedCosts of_three_kinds(std::mt19937& random, std::size_t parts, double room)
   return made;
 }
 
-// Every way to cut three runs, priced.
+// The best of all partitions into three runs.
 std::optional<double> exact_split(const StagedCosts& costs, const Unfolded& order) {
   std::optional<double> best;
   const std::size_t parts = costs.kinds.front().costs.size();
@@ -155,7 +155,7 @@ std::optional<double> exact_split(const StagedCosts& costs, const Unfolded& orde
   return best;
 }
 
-TEST(CutUnequal, IsWithinAHundredthOfTheExactSplit) {
+TEST(CutUnequal, IsWithinOnePercentOfTheOptimum) {
   std::mt19937 random(11);
   int tight = 0;
   for (int round = 0; round < 60; ++round) {
@@ -175,8 +175,8 @@ TEST(CutUnequal, IsWithinAHundredthOfTheExactSplit) {
   EXPECT_GT(tight, 5);
 }
 
-// A faster device gets more of the parts, and stages in equal parts take longer.
-TEST(CutUnequal, SharesBySpeed) {
+// A faster device gets more of the parts; with equal parts, the step is slower.
+TEST(CutUnequal, DividesBySpeed) {
   StagedCosts costs;
   costs.kinds = {{alike(12, 1, 1, 1), 1e9, "slow"}, {alike(12, 0.5, 0.5, 0.5), 1e9, "fast"}};
   costs.of_stage = {0, 1, 0};
@@ -188,7 +188,7 @@ TEST(CutUnequal, SharesBySpeed) {
   EXPECT_EQ(shared->stages[1].device, "fast");
 }
 
-// A small GPT on two nodes of four.
+// A small GPT on two nodes of four devices.
 class SmallProblem : public ::testing::Test {
  protected:
   SmallProblem() : pod_{"pod", some_gpu(100e12), {}} {
@@ -230,7 +230,7 @@ class SmallProblem : public ::testing::Test {
   InTimeProblem problem_;
 };
 
-TEST_F(SmallProblem, FoldedPartsCostWhatAllPartsDo) {
+TEST_F(SmallProblem, FoldedPartsCostTheSame) {
   const PricedParts parts(plan(4));
   ASSERT_GT(parts.folded_layers(), 0);
   const Machine machine = machine_with_peak(pod_);
@@ -249,15 +249,17 @@ TEST_F(SmallProblem, FoldedPartsCostWhatAllPartsDo) {
     EXPECT_GT((*costs)[p].forward, 0) << parts.name(p);
     EXPECT_GT((*costs)[p].weight, 0) << parts.name(p);
   }
-  // A step overlaps sums with passes; what it takes lies between the passes alone and both, one after the other.
+  // A step overlaps all-reduces with passes: its time is between the passes alone and the sum of
+  // both.
   EXPECT_LT(passes, 1.1 * all->prediction.seconds);
   EXPECT_GT(passes + update, 0.9 * all->prediction.seconds);
-  // The tied embedding lies at both ends.
+  // The tied embedding is at both ends.
   EXPECT_GT(parameters, all->prediction.memory.parameters);
 }
 
-// Of a causal model whose sequence is sliced the last rank attends to most: all wait for it.
-TEST_F(SmallProblem, PartsCostWhatTheBusiestRankTakes) {
+// In a causal model with a sliced sequence, the last rank attends to the most keys, and all ranks
+// wait for it.
+TEST_F(SmallProblem, PartsCostTheTimeOfTheBusiestRank) {
   pod_.device = some_gpu(1e9);
   pod_.axes = {{"gpu", 4, pod_.axes[1].link}};
   const Machine machine = machine_with_peak(pod_);
@@ -279,8 +281,8 @@ TEST_F(SmallProblem, PartsCostWhatTheBusiestRankTakes) {
   EXPECT_NEAR(computing, all->prediction.compute_seconds, 0.05 * computing);
 }
 
-// Its gradients go from the last stage to the first, and its next value comes back.
-TEST_F(SmallProblem, WhatIsTiedIsExchangedBetweenStages) {
+// Its gradients go from the last stage to the first, and its updated value returns.
+TEST_F(SmallProblem, TiedParametersAreExchangedBetweenStages) {
   const auto staged = given("node=2: slice b; gpu=4: stage; micro=4");
   ASSERT_TRUE(staged.ok()) << staged.error().message;
   const std::vector<StageCost>& stages = staged->priced.stages;
@@ -293,8 +295,9 @@ TEST_F(SmallProblem, WhatIsTiedIsExchangedBetweenStages) {
   EXPECT_GE(stages.front().update, stages.front().tied);
 }
 
-// With what parts would take by themselves a step is cut no better than by its price, with other work elsewhere.
-TEST_F(SmallProblem, StagesAreCutByTheWorkGiven) {
+// Given the actual work of the parts, the partition is the same as by cost; with other work it
+// differs.
+TEST_F(SmallProblem, PartitionsByGivenWork) {
   const auto distribution = read_distribution("node=2: slice b; gpu=4: stage; micro=4").value();
   const auto work = work_of_parts(problem_, distribution);
   ASSERT_TRUE(work.ok()) << work.error().message;
@@ -309,17 +312,17 @@ TEST_F(SmallProblem, StagesAreCutByTheWorkGiven) {
   EXPECT_GT(own->priced.stages.front().runs.front().count, 1u);
 }
 
-TEST_F(SmallProblem, IsSearchedTheSameWayTwiceAndNoWorseThanMegatron) {
+TEST_F(SmallProblem, IsDeterministicAndNoWorseThanMegatron) {
   const auto first = choose_in_time(problem_);
   ASSERT_TRUE(first.ok()) << first.error().message;
   ASSERT_TRUE(first->megatron);
   EXPECT_LE(first->priced.seconds, first->megatron->priced.seconds);
   EXPECT_LE(first->least_seconds, first->priced.seconds * 1.001);
-  // What was chosen, given, is the same plan at the same price.
+  // The chosen plan, when given, is the same plan at the same cost.
   const auto again = price_given(problem_, first->distribution);
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(again->priced.seconds, first->priced.seconds);
-  // What is found where a plan without stages has to be beaten is what is found alone, or nothing.
+  // With a time to beat, the search finds the same plan or none.
   problem_.beat_seconds = 1.2 * first->priced.seconds;
   const auto quicker = choose_in_time(problem_);
   ASSERT_TRUE(quicker.ok()) << quicker.error().message;
@@ -330,7 +333,7 @@ TEST_F(SmallProblem, IsSearchedTheSameWayTwiceAndNoWorseThanMegatron) {
   EXPECT_FALSE(choose_in_time(problem_).ok());
   problem_.beat_seconds = std::numeric_limits<double>::infinity();
   if (!is_thorough()) return;
-  // Less memory than the best needs leads to another that fits, or to an error that says so.
+  // Less memory than the best plan needs leads to another plan that fits, or to an error.
   problem_.memory_bytes = 0.8 * first->priced.peak_bytes;
   const auto tight = choose_in_time(problem_);
   if (tight.ok())
@@ -340,8 +343,8 @@ TEST_F(SmallProblem, IsSearchedTheSameWayTwiceAndNoWorseThanMegatron) {
         << tight.error().message;
 }
 
-// Each stage is priced on its own mesh, and parts are cut by what they take on each.
-TEST_F(SmallProblem, StagesWithMeshesOfTheirOwnArePricedByKind) {
+// Each stage is evaluated on its own mesh, and parts are assigned by their cost on each.
+TEST_F(SmallProblem, EvaluatesStagesOnTheirOwnMeshes) {
   const auto model = given("node=2: stage; gpu=4: slice h, f, v; micro=4"),
              batch = given("node=2: stage; gpu=4: slice b; micro=4"),
              both = given("node=2: stage; gpu=4: slice h, f, v, in stage 1 slice b; micro=4");
@@ -356,7 +359,7 @@ TEST_F(SmallProblem, StagesWithMeshesOfTheirOwnArePricedByKind) {
   EXPECT_GT(both->priced.seconds, batch->priced.seconds);
 }
 
-TEST_F(SmallProblem, MeshesOfStagesAreLookedForAndAreWorthIt) {
+TEST_F(SmallProblem, FindsBetterStageMeshes) {
   const auto one = given("node=2: stage; gpu=4: slice h, f, v; micro=4");
   ASSERT_TRUE(one.ok()) << one.error().message;
   const auto found = with_stage_meshes(problem_, *one, {"h", "f", "v"}),
@@ -368,14 +371,14 @@ TEST_F(SmallProblem, MeshesOfStagesAreLookedForAndAreWorthIt) {
   const auto priced = given(print(found->distribution));
   ASSERT_TRUE(priced.ok()) << priced.error().message;
   EXPECT_EQ(priced->priced.seconds, found->priced.seconds);
-  // What the best of one mesh is, is not made worse.
+  // The best plan with a single mesh does not become worse.
   const auto batch = given("node=2: stage; gpu=4: slice b; micro=4");
   if (const auto other = with_stage_meshes(problem_, *batch, {"h", "f", "v"}))
     EXPECT_LT(other->priced.seconds, batch->priced.seconds);
 }
 
 // Two nodes, the second with devices four times as fast.
-TEST_F(SmallProblem, StagesOfUnequalDevices) {
+TEST_F(SmallProblem, BalancesStagesOfUnequalDevices) {
   cluster::Device slow = some_gpu(10e12), fast = some_gpu(40e12);
   slow.name = "slow", fast.name = "fast";
   slow.memory_bytes = 16e9, fast.memory_bytes = 64e9;
@@ -396,21 +399,21 @@ TEST_F(SmallProblem, StagesOfUnequalDevices) {
   EXPECT_EQ(stages[1].device, "fast");
   EXPECT_LT(stages[0].runs.front().count, stages[1].runs.front().count);
   EXPECT_EQ(staged->priced.room, staged->priced.fullest == 0 ? 16e9 : 64e9);
-  // Stages within a node have devices of both kinds: they go at the pace of the slow ones.
+  // Stages within a node have devices of both kinds and run at the speed of the slow ones.
   const auto within = given("node=2: slice b; gpu=4: stage; micro=4");
   ASSERT_TRUE(within.ok());
   EXPECT_EQ(within->priced.stages[0].device, "");
   const auto chosen = choose_in_time(problem_);
   ASSERT_TRUE(chosen.ok()) << chosen.error().message;
   EXPECT_LE(chosen->priced.seconds, std::min(staged->priced.seconds, within->priced.seconds) * 1.001);
-  // As slow as the slow ones, the fast ones are no use.
+  // If the fast devices are as slow as the others, they bring nothing.
   problem_.machine_with = [&](const cluster::Device&) { return &machine_slow; };
   const auto slowed = given("node=2: stage; gpu=4: slice b; micro=4");
   ASSERT_TRUE(slowed.ok());
   EXPECT_GT(slowed->priced.seconds, staged->priced.seconds);
 }
 
-TEST_F(SmallProblem, SaysWhatCannotBePriced) {
+TEST_F(SmallProblem, ReportsInvalidDistributions) {
   const auto message = [&](std::string_view text) {
     const auto found = given(text);
     return found.ok() ? "" : found.error().message + " | " + found.error().hint;

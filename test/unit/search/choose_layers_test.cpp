@@ -1,5 +1,5 @@
-// Which layers do their forward pass again, and where stages are cut: as good as trying everything, and quicker than
-// what all layers do alike.
+// Which layers to recompute and where to split stages: close to exhaustive search, and faster than
+// the same choice for all layers.
 #include "weft/planner/search/pipeline/choose_layers.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ Parts some_parts(std::mt19937& random, std::size_t count) {
   return made;
 }
 
-// Every set of layers with every way to cut three runs.
+// The best of all sets of layers with all partitions into three runs.
 std::optional<double> best_of_all(const Parts& parts, const Unfolded& order, double room) {
   const std::size_t count = parts.kept.size();
   std::optional<double> best;
@@ -65,7 +65,7 @@ std::optional<double> best_of_all(const Parts& parts, const Unfolded& order, dou
   return best;
 }
 
-TEST(ChooseLayers, IsNearlyAsGoodAsTryingEverything) {
+TEST(ChooseLayers, IsCloseToExhaustiveSearch) {
   std::mt19937 random(5);
   const auto order = unfold({3, 1, 8, pipeline::find_schedule("1f1b").value()}).value();
   int chosen = 0;
@@ -76,7 +76,7 @@ TEST(ChooseLayers, IsNearlyAsGoodAsTryingEverything) {
     const std::optional<double> best = best_of_all(parts, order, room);
     if (!found) continue;
     ++chosen;
-    // As the search does: with the cuts they were chosen for, or those that are the most alike.
+    // As in the search: with the partition they were chosen for, or the most balanced one.
     const StagedCosts costs(found->costs, room);
     auto price = price_in_time(costs, order, found->cuts, {}, Detail::sums);
     ASSERT_TRUE(price.ok());
@@ -93,7 +93,7 @@ TEST(ChooseLayers, IsNearlyAsGoodAsTryingEverything) {
   EXPECT_GT(chosen, 6);
 }
 
-TEST(ChooseLayers, IsNothingWhereAllCanBeKeptOrNothingFits) {
+TEST(ChooseLayers, IsEmptyIfAllCanBeKeptOrNothingFits) {
   std::mt19937 random(1);
   const Parts parts = some_parts(random, 8);
   const auto order = unfold({3, 1, 8, pipeline::find_schedule("1f1b").value()}).value();
@@ -101,7 +101,7 @@ TEST(ChooseLayers, IsNothingWhereAllCanBeKeptOrNothingFits) {
   EXPECT_FALSE(choose_layers(parts.kept, parts.again, parts.layers, order, 20));
 }
 
-// A small GPT of eight layers on four devices, whose links are slow enough for stages to be worth it.
+// A small GPT of eight layers on four devices with links so slow that stages pay off.
 class SomeLayers : public ::testing::Test {
  protected:
   SomeLayers() : pod_{"pod", some_gpu(1e12), {}} {
@@ -141,8 +141,8 @@ class SomeLayers : public ::testing::Test {
   InTimeProblem problem_;
 };
 
-// Layers that are done again cost what they do in a plan where all are, and so do the others.
-TEST_F(SomeLayers, CostWhatTheyDoAlone) {
+// Recomputed layers cost the same as in a plan that recomputes all, and so do the others.
+TEST_F(SomeLayers, CostTheSameInAMixedPlan) {
   const train::Recompute two{.layers = false, .selective = false, .names = {"gpt_block.0", "gpt_block.5"}};
   const PricedParts some(plan(4), two), all(plan(4), {.layers = true}), none(plan(4));
   const auto on = distribute::read_distribution("gpu=4: slice b").value();
@@ -157,7 +157,7 @@ TEST_F(SomeLayers, CostWhatTheyDoAlone) {
     EXPECT_EQ((*costs)[p].kept, (repeats ? *again : *kept)[p].kept) << some.name(p);
   }
   EXPECT_GT(repeated, 1u);
-  // The plan itself, in which nothing is folded.
+  // The actual plan, without folding.
   const auto exact_plan = train::recompute(plan(4), two);
   ASSERT_TRUE(exact_plan.ok());
   const PricedParts exact(exact_plan->graph);
@@ -172,8 +172,8 @@ TEST_F(SomeLayers, CostWhatTheyDoAlone) {
   EXPECT_NEAR(held, exact_held, 0.02 * exact_held);
 }
 
-// Between what a step holds that keeps little and one that does all layers again, the search takes some of them, which is
-// quicker than all; where it is off, it does not.
+// With memory between selective and full recomputation, the search recomputes some layers, which is
+// faster than all. With the stage off it does not.
 TEST_F(SomeLayers, AreChosenBySearch) {
   const auto selective = with({.selective = true}), layers = with({.layers = true});
   ASSERT_TRUE(selective.ok() && layers.ok());

@@ -1,4 +1,5 @@
-// Codecs in plans: where they are put, what is left as it is, and that the plan means the same but for what they lose.
+// Codecs in plans: where they are placed, what stays uncoded, and that the plan keeps its meaning
+// up to their loss.
 #include <cmath>
 
 #include <fmt/format.h>
@@ -55,8 +56,8 @@ void expect_proven(const plan::Graph& model, const DistributedPlan& plan) {
   EXPECT_TRUE(proof->holds()) << proof->wrong->what;
 }
 
-TEST(PlaceCodecs, ThePlanIsProvenButForWhatCodecsLose) {
-  // Sizes that ranks share evenly, and sizes that they do not.
+TEST(PlaceCodecs, ThePlanIsProvenUpToCodecLoss) {
+  // Sizes that divide evenly among ranks, and sizes that do not.
   for (const std::int64_t f : {12, 7}) {
     const train::TrainingPlan model = training_plan("digits_mlp", digits(5, f));
     for (const std::string_view spread : kSpreads) {
@@ -66,7 +67,8 @@ TEST(PlaceCodecs, ThePlanIsProvenButForWhatCodecsLose) {
             std::string_view("gradients: top_k(0.3)"), std::string_view("gradients: low_rank(1)")}) {
         SCOPED_TRACE(codecs);
         const CodedPlan made = coded(distributed(model, spread), codecs);
-        // What is cut along two axes has rows of one number here: the factors would be larger.
+        // A tensor sliced along two axes has rows of a single element here: the factors would be
+        // larger.
         if (codecs.find("low_rank") != std::string_view::npos && spread == kSpreads[2]) {
           EXPECT_FALSE(made.any());
           continue;
@@ -75,7 +77,7 @@ TEST(PlaceCodecs, ThePlanIsProvenButForWhatCodecsLose) {
         EXPECT_GT(count(made.plan, "encode"), 0);
         EXPECT_EQ(distribute::find_feedback(made.plan.graph).empty(), codecs == kBoth);
         expect_proven(model.graph, made.plan);
-        // The text says it all.
+        // The text is complete.
         const auto again = plan::read(plan::print(made.plan.graph), ops::all());
         ASSERT_TRUE(again.ok()) << again.error().message;
         EXPECT_EQ(plan::print(*again), plan::print(made.plan.graph));
@@ -84,7 +86,7 @@ TEST(PlaceCodecs, ThePlanIsProvenButForWhatCodecsLose) {
   }
 }
 
-TEST(PlaceCodecs, ProofsGoAtOtherSizesAndOnOtherMeshes) {
+TEST(PlaceCodecs, IsProvenAtOtherSizesAndOnOtherMeshes) {
   const train::TrainingPlan large = training_plan("digits_mlp", {{"b", 4096, {}}, {"f", 8192, {}}}),
                             small = training_plan("digits_mlp", digits(5, 7));
   const CodedPlan made =
@@ -101,8 +103,8 @@ TEST(PlaceCodecs, ProofsGoAtOtherSizesAndOnOtherMeshes) {
   EXPECT_TRUE(proof->holds()) << proof->wrong->what;
 }
 
-// The largest of the ranks' addends instead of their sum.
-TEST(PlaceCodecs, APlanThatSumsWrongIsNotProven) {
+// The maximum of the ranks' partial values instead of their sum.
+TEST(PlaceCodecs, RejectsAPlanWithAWrongReduction) {
   const train::TrainingPlan model = training_plan("digits_mlp", digits(5, 7));
   DistributedPlan plan = coded(distributed(model, "gpu=3: slice b"), kBoth).plan;
   std::string text = plan::print(plan.graph);
@@ -135,22 +137,23 @@ DistributedPlan rewritten(const DistributedPlan& plan, std::string_view from, st
   return made;
 }
 
-// What is kept must be what the codes lack, and begin at zero; else it is a state that the model does not have.
-TEST(PlaceCodecs, WhatIsKeptOtherwiseIsNoFeedback) {
+// The stored error must be what the code lacks and start at zero; otherwise it is a state that the
+// model does not have.
+TEST(PlaceCodecs, RejectsWrongFeedback) {
   const train::TrainingPlan model = training_plan("digits_mlp", digits(5, 7));
   const DistributedPlan plan = coded(distributed(model, "gpu=3: slice b"), "gradients: one_bit").plan;
   const std::size_t all = distribute::find_feedback(plan.graph).size();
   ASSERT_GT(all, 1u);
   const DistributedPlan wrong = rewritten(plan, "= sub %", "= add %");
   EXPECT_EQ(distribute::find_feedback(wrong.graph).size(), all - 1);
-  // The codes that are no feedback are left over: they code what stays on its rank.
+  // Codes that are no feedback remain: they encode data that stays on its rank.
   const auto exact = distribute::without_codecs(wrong);
   ASSERT_FALSE(exact.ok());
   EXPECT_NE(exact.error().message.find("never crossed an axis"), std::string::npos) << exact.error().message;
 }
 
-// Of the same gradient in every step, what arrives is right in the mean: what is lost at first is sent later.
-TEST(PlaceCodecs, FeedbackLosesNothingInTheLongRun) {
+// For the same gradient in every step, the received mean converges: the early loss is sent later.
+TEST(PlaceCodecs, FeedbackLosesNothingOverTime) {
   const train::TrainingPlan model = training_plan("digits_mlp", digits(5, 7), train::Optimizer::sgd);
   for (const std::string_view spread :
        {"gpu=3: slice b", "node=2: slice b; gpu=2: slice b", "gpu=3: slice b, shard parameters"})
@@ -196,7 +199,7 @@ TEST(PlaceCodecs, FeedbackLosesNothingInTheLongRun) {
     }
 }
 
-// The error of an output, over all its elements: relative to the largest of them.
+// The error of an output over all its elements, relative to the largest of them.
 double off_by(const plan::Graph& model, const DistributedPlan& plan) {
   const ops::Numbers<double> numbers;
   Random random(3);
@@ -207,7 +210,7 @@ double off_by(const plan::Graph& model, const DistributedPlan& plan) {
   EXPECT_TRUE(found.ok()) << found.error().message;
   double off = 0;
   for (std::size_t o = 0; o < expected.size(); ++o) {
-    // Fails where replicas differ in a bit.
+    // Fails if replicas are not bitwise equal.
     const auto joined =
         spmd::join_from_mesh((*found)[o], plan.graph.type(plan.graph.outputs()[o].value), plan.mesh, numbers);
     EXPECT_TRUE(joined.ok()) << joined.error().message;
@@ -221,8 +224,8 @@ double off_by(const plan::Graph& model, const DistributedPlan& plan) {
   return off;
 }
 
-// By sgd the next weight is off by what the gradient is.
-TEST(PlaceCodecs, WhatIsLostIsLittleAndAllRanksHoldTheSame) {
+// With SGD, the updated weight is off by the error of the gradient.
+TEST(PlaceCodecs, LossIsSmallAndReplicasAreEqual) {
   const train::TrainingPlan model = training_plan("digits_mlp", digits(5, 7), train::Optimizer::sgd);
   for (const std::string_view spread : kSpreads) {
     SCOPED_TRACE(spread);
@@ -239,13 +242,13 @@ TEST(PlaceCodecs, WhatIsLostIsLittleAndAllRanksHoldTheSame) {
   }
 }
 
-TEST(PlaceCodecs, WhatIsTinyGoesAsItIs) {
+TEST(PlaceCodecs, SkipsTinyTensors) {
   const train::TrainingPlan model = training_plan("digits_mlp", digits(6, 9));
   const DistributedPlan plain = distributed(model, "gpu=3: slice b");
   // Two matrices and two biases.
   const CodedPlan some = coded(plain, "gradients: int4", 48);
   ASSERT_EQ(some.exchanges.size(), 1u);
-  EXPECT_EQ(some.exchanges[0].coded, 1u);  // 6 x 9 is a block or more, 9 x 5 is not
+  EXPECT_EQ(some.exchanges[0].coded, 1u);  // 6 x 9 is at least one block, 9 x 5 is not
   EXPECT_EQ(some.exchanges[0].numbers, 54);
   EXPECT_LT(some.exchanges[0].code_bytes, some.exchanges[0].bytes);
   EXPECT_EQ(some.exchanges[0].times, 2);
@@ -255,8 +258,8 @@ TEST(PlaceCodecs, WhatIsTinyGoesAsItIs) {
   EXPECT_EQ(print(none.exchanges[1]), "weights int8: none are exchanged");
 }
 
-// Gathered on two axes one after the other, a weight is coded once.
-TEST(PlaceCodecs, CodesAreSentOnAsTheyAre) {
+// A weight that is gathered along two axes in turn is encoded once.
+TEST(PlaceCodecs, ForwardsCodesUnchanged) {
   const train::TrainingPlan model = training_plan("digits_mlp", digits(8, 16));
   const DistributedPlan plain =
       distributed(model, "node=2: slice b, shard parameters; gpu=2: slice b, shard parameters");
@@ -265,7 +268,7 @@ TEST(PlaceCodecs, CodesAreSentOnAsTheyAre) {
   EXPECT_LT(count(made.plan, "encode"), static_cast<int>(made.exchanges[0].coded));
 }
 
-TEST(ReadCodecs, SaysWhatIsWrong) {
+TEST(ReadCodecs, ReportsErrors) {
   const auto complaint = [](std::string_view text) { return read_codecs(text).error().message; };
   EXPECT_EQ(print(*read_codecs(" weights:bf16 , gradients: int4 ")), "gradients: int4, weights: bf16");
   EXPECT_EQ(print(*read_codecs("")), "");

@@ -1,4 +1,5 @@
-// Long all-reduces in parts: the plan means the same, and the stage takes what is quicker, or what is asked for.
+// Partitioned all-reduces: the plan keeps its meaning, and the planner stage takes the faster
+// variant, or the requested one.
 #include <gtest/gtest.h>
 
 #include "bucket_case.h"
@@ -15,7 +16,7 @@ using distribute::distributed;
 using distribute::DistributedPlan;
 using distribute::training_plan;
 
-TEST(InParts, IsProvenAndSaysAll) {
+TEST(Partitioned, IsProvenAndPrintsCompletely) {
   const train::TrainingPlan model =
       training_plan("digits_mlp", {{"b", 5, {}}, {"p", 6, {}}, {"f", 7, {}}, {"c", 4, {}}});
   for (const std::string_view spread : {"gpu=3: slice b", "node=2: slice b; gpu=2: slice f"}) {
@@ -33,7 +34,7 @@ TEST(InParts, IsProvenAndSaysAll) {
     const auto proof = distribute::prove(model.graph, cut->plan);
     ASSERT_TRUE(proof.ok()) << proof.error().message;
     EXPECT_TRUE(proof->holds()) << proof->wrong->what;
-    // Nothing is cut that fits.
+    // An all-reduce that fits is not split.
     EXPECT_EQ(plan::print(in_parts(together, bytes, 100).value().plan.graph), plan::print(together.graph));
   }
 }
@@ -43,7 +44,7 @@ struct Credited {
   CutExchanges found;
 };
 
-// All gradients in one bucket, over a wire of 10 GB/s.
+// All gradients in one bucket, over a link of 10 GB/s.
 Credited credited(double latency, std::int64_t numbers, const CreditOptions& options) {
   cluster::Cluster pod{"pod", some_gpu(100e12), {}};
   cluster::Link link;
@@ -65,7 +66,7 @@ Credited credited(double latency, std::int64_t numbers, const CreditOptions& opt
   return made;
 }
 
-TEST(CutExchanges, OnlyWhereTheStepGetsShorter) {
+TEST(CutExchanges, OnlyIfTheStepGetsFaster) {
   const Credited cheap = credited(0.1e-6, 1 << 18, {.least_gain = 0.001});
   ASSERT_TRUE(cheap.found.plan) << cheap.found.said;
   EXPECT_LT(cheap.found.plan->prediction.seconds, cheap.before.prediction.seconds);
@@ -74,7 +75,7 @@ TEST(CutExchanges, OnlyWhereTheStepGetsShorter) {
   EXPECT_NE(dear.found.said.find("faster"), std::string::npos) << dear.found.said;
 }
 
-TEST(CutExchanges, WhateverItGainsWhereItIsAskedFor) {
+TEST(CutExchanges, AlwaysIfRequested) {
   const Credited asked = credited(1e-3, 8192, {.credit = 512 << 10});
   ASSERT_TRUE(asked.found.plan) << asked.found.said;
   EXPECT_GT(asked.found.plan->prediction.seconds, asked.before.prediction.seconds);

@@ -1,4 +1,5 @@
-// Gradients that are applied a step later: their sums are hidden, and the plan is the model's but for the delay.
+// Gradients applied one step late: their all-reduces are hidden, and the plan equals the model
+// apart from the delay.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -21,7 +22,7 @@ using distribute::training_plan;
 constexpr DelayedSums kStands[] = {DelayedSums::after_forward, DelayedSums::first,
                                    DelayedSums::first_at_low_priority};
 
-TEST(DelayGradients, IsTheModelBesidesTheDelay) {
+TEST(DelayGradients, IsTheModelApartFromTheDelay) {
   const train::TrainingPlan model =
       training_plan("digits_mlp", {{"b", 5, {}}, {"p", 6, {}}, {"f", 7, {}}, {"c", 4, {}}});
   for (const std::string_view spread :
@@ -35,7 +36,7 @@ TEST(DelayGradients, IsTheModelBesidesTheDelay) {
       EXPECT_EQ(made->gradients, 4);
       EXPECT_EQ(distribute::find_delayed(made->plan.graph).size(), 4u);
       EXPECT_TRUE(distribute::find_delayed(plain.graph).empty());
-      // The text says it all.
+      // The text is complete.
       const auto again = plan::read(plan::print(made->plan.graph), ops::all());
       ASSERT_TRUE(again.ok()) << again.error().message;
       EXPECT_EQ(distribute::find_delayed(*again).size(), 4u);
@@ -48,15 +49,15 @@ TEST(DelayGradients, IsTheModelBesidesTheDelay) {
     }
 }
 
-TEST(DelayGradients, NothingIsSummedNothingIsDelayed) {
+TEST(DelayGradients, DelaysNothingWithoutAllReduces) {
   const train::TrainingPlan model = training_plan("digits_mlp", {{"b", 6, {}}, {"f", 8, {}}});
   const auto made = delay_gradients(distributed(model, "gpu=2: slice f"), DelayedSums::first);
   ASSERT_FALSE(made.ok());
   EXPECT_NE(made.error().message.find("reduces no gradients across ranks"), std::string::npos);
 }
 
-// What a step waits for is the wire: then it is not any more.
-TEST(DelayGradients, HidesItsSums) {
+// Without the delay the step waits for the link; with it, it does not.
+TEST(DelayGradients, HidesAllReduces) {
   cluster::Cluster pod{"pod", some_gpu(1e12), {}};
   cluster::Link link;
   link.name = "wire";

@@ -1,5 +1,5 @@
-// Early release on models that were measured: DAPPLE's profiles as steps whose gradients are summed in buckets, one
-// call each, and in parts of these. Simulated as plans are.
+// Early release on measured models: DAPPLE's profiles as steps whose gradients are summed in
+// buckets, in one call each and in partitions of these. Simulated like plans.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ struct Layer {
   double backward = 0;
 };
 
-// Layers of a profile that have parameters, in the order in which their gradients are made.
+// The layers of a profile that have parameters, in the order in which their gradients are computed.
 std::vector<Layer> layers_of(const partition::Profile& profile) {
   std::vector<Layer> layers;
   double backward = 0;
@@ -44,7 +44,7 @@ std::vector<Layer> layers_of(const partition::Profile& profile) {
   return layers;
 }
 
-// Each layer makes a gradient, which is summed and read.
+// Each layer computes a gradient, which is reduced and read.
 distribute::DistributedPlan step_of(std::span<const Layer> layers) {
   std::string text = "plan p\n", outputs;
   for (std::size_t i = 0; i < layers.size(); ++i) {
@@ -63,8 +63,8 @@ distribute::DistributedPlan step_of(std::span<const Layer> layers) {
   return plan;
 }
 
-// A layer's backward pass takes what was measured, its update reads and writes five times its bytes at 200 GB/s, and
-// a call its latency and its bytes.
+// A layer's backward pass takes its measured time, its update reads and writes five times its bytes
+// at 200 GB/s, and a call takes its latency plus the time for its bytes.
 cost::StepCosts costs_of(std::span<const Layer> layers, const partition::Wire& wire) {
   cost::StepCosts costs;
   std::vector<Layer> known(layers.begin(), layers.end());
@@ -107,7 +107,7 @@ std::vector<std::int64_t> bytes_of(const plan::Graph& graph) {
 
 struct Simulated {
   double seconds = 0;
-  std::map<std::string, double> released;  // when the first of what reads a layer's sum may begin
+  std::map<std::string, double> released;  // when the first reader of a layer's sum may begin
 };
 
 Simulated simulate(const distribute::DistributedPlan& plan, const cost::StepCosts& costs) {
@@ -130,11 +130,11 @@ Simulated simulate(const distribute::DistributedPlan& plan, const cost::StepCost
   return made;
 }
 
-TEST(EarlyRelease, IsStrictlyEarlierThanFusedOnProfiles) {
+TEST(EarlyRelease, IsStrictlyFasterThanFusedOnProfiles) {
   const fs::path folder = fs::path(WEFT_SOURCE_DIR) / "../shared/corpus/dapple-profiles";
-  if (!fs::exists(folder)) GTEST_SKIP() << "no corpus here: " << folder;
+  if (!fs::exists(folder)) GTEST_SKIP() << "no corpus: " << folder;
   constexpr partition::Wire kWires[] = {{50e-6, 1.25e9}, {20e-6, 12e9}, {10e-6, 150e9}};
-  std::size_t looked_at = 0, shorter = 0;
+  std::size_t tried = 0, shorter = 0;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
     if (!name.ends_with(".txt")) continue;
@@ -156,7 +156,7 @@ TEST(EarlyRelease, IsStrictlyEarlierThanFusedOnProfiles) {
         earlier += parts.released.at(label) < there;
         most_late = std::max(most_late, parts.released.at(label) - there);
       }
-      // Many are there earlier; what comes last pays for the calls before it, and no more.
+      // Many are available earlier; the last ones are later only by the extra calls before them.
       EXPECT_GT(3 * earlier, layers.size());
       EXPECT_LE(most_late, static_cast<double>(cut->parts - cut->cut) * wire.latency + 1e-9);
       double best = parts.seconds;
@@ -165,12 +165,13 @@ TEST(EarlyRelease, IsStrictlyEarlierThanFusedOnProfiles) {
             best, simulate(search::in_parts(together, bytes_of(together.graph), credit).value().plan, costs)
                       .seconds);
       shorter += best < one_call.seconds;
-      ++looked_at;
+      ++tried;
     }
   }
-  // So is the step where the wire is what it waits for, and a part's latency is little beside the updates.
+  // The step is shorter too where it waits for the link and the latency of a partition is small
+  // compared with the updates.
   EXPECT_GE(shorter, 3u);
-  EXPECT_GE(looked_at, 21u);
+  EXPECT_GE(tried, 21u);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Plans with fewer of their repeated layers: what is kept is what a shorter model would be.
+// Plans with fewer of their repeated layers: the result equals the plan of a shorter model.
 #include "weft/planner/search/distribution/fold.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ std::vector<plan::Phase> phases(const plan::Graph& graph) {
   return list;
 }
 
-TEST(Fold, LeavesWhatAShorterModelHas) {
+TEST(Fold, EqualsAShorterModel) {
   const train::TrainingPlan tall = training_plan("gpt2", tiny(9)), low = training_plan("gpt2", tiny(5));
   EXPECT_EQ(repeated_layers(tall.graph), 9);
   const auto folded = fold(tall.graph, 5);
@@ -53,7 +53,7 @@ TEST(Fold, TwoLayerCallsInOneRepeatAreOneLayer) {
   EXPECT_TRUE(fold(plan.graph, 4));
 }
 
-TEST(Fold, TowersOfOneHeightShrinkTogether) {
+TEST(Fold, TowersOfEqualHeightShrinkTogether) {
   const auto pair = [](std::int64_t layers) {
     return training_plan("clip_b32", {{"b", 2, {}},
                                       {"height", 8, {}},
@@ -74,13 +74,13 @@ TEST(Fold, TowersOfOneHeightShrinkTogether) {
   ASSERT_TRUE(folded);
   EXPECT_EQ(operators(*folded), operators(low.graph));
   EXPECT_EQ(phases(*folded), phases(low.graph));
-  // One of them alone leaves the other as it was.
+  // Folding one of them leaves the other unchanged.
   const auto one = fold(tall.graph, 5);
   ASSERT_TRUE(one);
   EXPECT_GT(one->node_count(), folded->node_count());
 }
 
-TEST(Fold, RefusesWhatItCannotShorten) {
+TEST(Fold, RejectsWhatItCannotShorten) {
   const train::TrainingPlan plan = training_plan("gpt2", tiny(6));
   EXPECT_FALSE(fold(plan.graph, 3));
   EXPECT_FALSE(fold(plan.graph, 6));
@@ -89,8 +89,8 @@ TEST(Fold, RefusesWhatItCannotShorten) {
   EXPECT_FALSE(fold(flat.graph, 4));
 }
 
-// An output that reads a layer from the middle needs that layer.
-TEST(Fold, RefusesToDropWhatIsReadFromOutside) {
+// An output that reads a middle layer needs that layer.
+TEST(Fold, DoesNotDropLayersThatAreReadElsewhere) {
   const train::TrainingPlan plan = training_plan("gpt2", tiny(8));
   plan::Graph far = plan.graph.clone();
   plan::ValueId middle;

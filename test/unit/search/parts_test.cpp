@@ -1,4 +1,5 @@
-// Choices that differ between the parts of a model: the chain, the way through it, and what they win.
+// Different distributions for different parts of a model: the chain, the best path through it, and
+// the gain.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -31,8 +32,8 @@ cluster::Cluster gpus(std::int64_t count, double bytes_per_second, double flops 
 
 Machine machine(const cluster::Cluster& on) { return machine_with_peak(on); }
 
-// Long sequences first, then one vector for each: the same indices, but to cut f pays in the one and not in
-// the other.
+// First long sequences, then one vector for each: the same indices, but slicing f pays off only in
+// one of them.
 constexpr std::string_view kPooled = R"(
 CREATE MODEL pooled (b = 256, s = 128, d = 1024, f = 4096, c = 1024)
   INPUT x[b, s, d], label[b] OF int32
@@ -94,7 +95,7 @@ TEST(CheapestWay, IsTheBestOfAllAssignments) {
   }
 }
 
-TEST(Chain, RepeatsTheHalvesOfABlock) {
+TEST(Chain, RepeatsBothHalvesOfABlock) {
   const train::TrainingPlan plan = training_plan("gpt2", {{"b", 4, {}},
                                                           {"s", 16, {}},
                                                           {"d", 16, {}},
@@ -115,8 +116,9 @@ TEST(Chain, RepeatsTheHalvesOfABlock) {
   }
 }
 
-// What an encoder made is read by every layer of the decoder: those are one part unless it may go around them.
-TEST(Chain, CutsADecoderWhereSkipsAreAllowed) {
+// Every layer of the decoder reads the encoder's result: they are one part unless that value may
+// skip parts.
+TEST(Chain, SplitsADecoderIfSkipsAreAllowed) {
   const train::TrainingPlan plan = training_plan("t5_small", {{"b", 2, {}},
                                                               {"r", 4, {}},
                                                               {"s", 4, {}},
@@ -130,14 +132,14 @@ TEST(Chain, CutsADecoderWhereSkipsAreAllowed) {
   const train::Chain chain = train::chain_of(plan.graph, train::Skips::allowed);
   EXPECT_GE(chain.parts.size(), 3 * 2 + 3 * 3);
   EXPECT_LT(whole, chain.parts.size());
-  // Others keep their parts.
+  // Other models keep their parts.
   const train::TrainingPlan gpt =
       training_plan("char_gpt", {{"b", 2, {}}, {"s", 4, {}}, {"d", 8, {}}, {"h", 2, {}}});
   EXPECT_EQ(train::chain_of(gpt.graph).parts.size(),
             train::chain_of(gpt.graph, train::Skips::allowed).parts.size());
 }
 
-TEST(Chain, SaysWhereThereIsNone) {
+TEST(Chain, ReportsAMissingChain) {
   const train::TrainingPlan plan = training_plan(
       "CREATE MODEL one (b = 4, d = 8, c = 4) INPUT x[b, d], label[b] OF int32 "
       "PARAMETER w[d, c] INIT normal(0, 0.02) "
@@ -146,8 +148,9 @@ TEST(Chain, SaysWhereThereIsNone) {
   EXPECT_EQ(train::chain_of(plan.graph).why_not, "it has no cut that a single value crosses");
 }
 
-// The lists of an axis cannot say it, nothing tells the search, and no other assignment is faster.
-TEST(ByParts, FindsWhatListsCannotSay) {
+// The lists of an axis cannot express it, the search gets no hint, and no other assignment is
+// faster.
+TEST(ByParts, FindsWhatListsCannotExpress) {
   const train::TrainingPlan plan = pooled();
   const cluster::Cluster slow = gpus(4, 1e9);
   const auto choose = [&](const DistributionStrategy& strategy) {
@@ -196,7 +199,7 @@ TEST(ByParts, NamesOneLayerOfManyInAFoldedPlan) {
   EXPECT_FALSE(estimate("gpu=2: slice b; replicate gpt_block.9.up on gpu").ok());
 }
 
-TEST(KnownPlans, AnswerTheSecondTime) {
+TEST(KnownPlans, AreReused) {
   const train::TrainingPlan plan = training_plan("digits_mlp", {{"b", 1024, {}}});
   const cluster::Cluster pod = gpus(4, 1e10);
   std::atomic<int> priced = 0;
@@ -224,13 +227,14 @@ TEST(KnownPlans, AnswerTheSecondTime) {
   const auto second = choose();
   ASSERT_TRUE(second.ok());
   EXPECT_TRUE(second->from_plan_cache);
-  EXPECT_LT(priced * 10, at_first);  // the plan that it shows, and nothing else
+  EXPECT_LT(priced * 10, at_first);  // simulates only the plan that it shows
   EXPECT_EQ(second->distribution, first->distribution);
   EXPECT_EQ(second->outcome.estimates, first->outcome.estimates);
   EXPECT_EQ(second->alternatives.size(), first->alternatives.size());
   EXPECT_EQ(second->chosen.prediction.seconds, first->chosen.prediction.seconds);
 
-  // Another limit is another question, but what was simulated is known, and the answer does not depend on it.
+  // Another limit is another query, but simulated plans are known, and the answer does not depend
+  // on that.
   options.memory_bytes = 1e9;
   const auto limited = choose();
   ASSERT_TRUE(limited.ok());
@@ -238,7 +242,7 @@ TEST(KnownPlans, AnswerTheSecondTime) {
   EXPECT_LT(priced * 2, at_first);
   EXPECT_EQ(limited->outcome.estimates, first->outcome.estimates);
 
-  // Other statistics, or another cluster: nothing is taken over.
+  // With other statistics or another cluster, nothing is reused.
   counting.digest.low ^= 1;
   const auto fresh = choose();
   ASSERT_TRUE(fresh.ok());
@@ -246,7 +250,7 @@ TEST(KnownPlans, AnswerTheSecondTime) {
   EXPECT_GT(priced * 10, at_first * 8);
 }
 
-TEST(LeastOfPlan, IsBelowWhatIsSimulated) {
+TEST(LeastOfPlan, IsBelowSimulatedTimes) {
   const auto check = [](const train::TrainingPlan& plan, std::initializer_list<std::string_view> texts) {
     const cluster::Cluster slow = gpus(4, 1e9);
     const Machine on = machine(slow);
@@ -279,7 +283,7 @@ TEST(LeastOfPlan, IsBelowWhatIsSimulated) {
          "gpu_a=2: slice b, shard parameters; gpu_b=2: slice f, h, v"});
 }
 
-TEST(Evaluator, CountsAPlanOnceWhateverItIsCalled) {
+TEST(Evaluator, CountsAPlanOnceUnderAnyName) {
   const train::TrainingPlan plan = pooled();
   const cluster::Cluster pod = gpus(4, 1e10);
   Evaluator evaluator(plan.graph, machine(pod));
@@ -297,8 +301,8 @@ TEST(Evaluator, CountsAPlanOnceWhateverItIsCalled) {
   EXPECT_EQ(evaluator.ruled_out(), 1);
 }
 
-// What floors rule out could not have won.
-TEST(Descend, FindsTheSameWithoutFloors) {
+// Plans that lower bounds rule out could not have won.
+TEST(Descend, FindsTheSameWithoutBounds) {
   const train::TrainingPlan plan = pooled();
   const cluster::Cluster slow = gpus(8, 1e9);
   const auto found = [&](const Machine& on, double memory) {
@@ -320,7 +324,7 @@ TEST(Descend, FindsTheSameWithoutFloors) {
   }
 }
 
-TEST(LowerBound, IsRuledByWhatIsScarce) {
+TEST(LowerBound, IsSetByTheScarcestResource) {
   const auto bound = [](std::int64_t batch, std::int64_t hidden, double flops, double memory) {
     const train::TrainingPlan plan = training_plan("digits_mlp", {{"b", batch, {}}, {"f", hidden, {}}});
     cluster::Cluster pod = gpus(4, 1e10, flops);

@@ -1,4 +1,4 @@
-// The plan cache keeps whole entries only, whoever writes, reads, or is killed meanwhile.
+// The plan cache has only whole entries, whichever processes write, read or are killed.
 #include <gtest/gtest.h>
 
 #include <signal.h>
@@ -27,7 +27,7 @@ std::string content(std::uint64_t number) {
   return std::string(number % 700, static_cast<char>('a' + number % 26)) + std::to_string(number);
 }
 
-// As a writer that takes no care would.
+// As a careless writer would.
 void overwrite(const std::string& path, std::string_view bytes) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
 }
@@ -45,7 +45,7 @@ class PlanCacheTest : public testing::Test {
   const std::string place_ = folder_ / "plans";
 };
 
-TEST_F(PlanCacheTest, WhatIsStoredIsFoundByAnyone) {
+TEST_F(PlanCacheTest, StoredEntriesAreFound) {
   PlanCache first(place_);
   EXPECT_EQ(first.find(key(1)), std::nullopt);
   ASSERT_TRUE(first.store(key(1), "a plan\n").ok());
@@ -58,7 +58,7 @@ TEST_F(PlanCacheTest, WhatIsStoredIsFoundByAnyone) {
   EXPECT_EQ(second.misses(), 1);
 }
 
-TEST_F(PlanCacheTest, GarbageCountsAsNotFound) {
+TEST_F(PlanCacheTest, IgnoresGarbage) {
   PlanCache cache(place_);
   ASSERT_TRUE(cache.store(key(1), "a plan that is long enough to be cut").ok());
   const std::string path = files(place_).at(0);
@@ -79,7 +79,7 @@ TEST_F(PlanCacheTest, GarbageCountsAsNotFound) {
   EXPECT_EQ(cache.find(key(1)), "mended");
 }
 
-TEST_F(PlanCacheTest, AnEntryUnderAnotherNameIsNotBelieved) {
+TEST_F(PlanCacheTest, RejectsAnEntryUnderAnotherName) {
   PlanCache cache(place_);
   ASSERT_TRUE(cache.store(key(1), "one").ok());
   const std::string one = files(place_).at(0);
@@ -90,7 +90,7 @@ TEST_F(PlanCacheTest, AnEntryUnderAnotherNameIsNotBelieved) {
   EXPECT_EQ(cache.find(key(2)), std::nullopt);
 }
 
-TEST_F(PlanCacheTest, AFolderThatCannotBeIsAnErrorToStoreAndNothingToFind) {
+TEST_F(PlanCacheTest, AnInvalidFolderFailsToStoreAndFindsNothing) {
   overwrite(place_, "a file stands where the folder should");
   PlanCache cache(place_);
   EXPECT_EQ(cache.find(key(1)), std::nullopt);
@@ -99,7 +99,7 @@ TEST_F(PlanCacheTest, AFolderThatCannotBeIsAnErrorToStoreAndNothingToFind) {
   EXPECT_EQ(stored.error().fault, Fault::world);
 }
 
-TEST_F(PlanCacheTest, AFolderThatOthersMayWriteToIsNotUsed) {
+TEST_F(PlanCacheTest, DoesNotUseAFolderThatOthersMayWrite) {
   PlanCache cache(place_);
   ASSERT_TRUE(cache.store(key(1), "a plan").ok());
   EXPECT_TRUE(cache.check().ok());
@@ -109,7 +109,7 @@ TEST_F(PlanCacheTest, AFolderThatOthersMayWriteToIsNotUsed) {
   EXPECT_FALSE(cache.store(key(2), "a plan").ok());
 }
 
-TEST_F(PlanCacheTest, ALinkIsNotFollowed) {
+TEST_F(PlanCacheTest, DoesNotFollowLinks) {
   PlanCache cache(place_), other(folder_ / "other");
   ASSERT_TRUE(cache.store(key(1), "a plan").ok());
   ASSERT_TRUE(other.store(key(1), "another").ok());
@@ -119,14 +119,14 @@ TEST_F(PlanCacheTest, ALinkIsNotFollowed) {
   EXPECT_EQ(cache.find(key(1)), std::nullopt);
 }
 
-TEST_F(PlanCacheTest, TheLeastRecentlyUsedGoFirst) {
+TEST_F(PlanCacheTest, EvictsTheLeastRecentlyUsed) {
   const std::string kilobyte(1000, 'x');
   PlanCache cache(place_, 10'000);
   for (std::uint64_t i = 0; i < 8; ++i) {
     ASSERT_TRUE(cache.store(key(i), kilobyte).ok());
     std::this_thread::sleep_for(std::chrono::milliseconds(5));  // file times are this coarse
   }
-  EXPECT_EQ(cache.find(key(0)), kilobyte);  // used again: now the youngest
+  EXPECT_EQ(cache.find(key(0)), kilobyte);  // used again: now the most recent
   ASSERT_TRUE(cache.store(key(8), kilobyte).ok());
   ASSERT_TRUE(cache.store(key(9), kilobyte).ok());
   EXPECT_EQ(cache.find(key(1)), std::nullopt);
@@ -137,7 +137,7 @@ TEST_F(PlanCacheTest, TheLeastRecentlyUsedGoFirst) {
   EXPECT_LE(bytes, 10'000u);
 }
 
-TEST_F(PlanCacheTest, WhatIsLargerThanTheLimitIsNotKept) {
+TEST_F(PlanCacheTest, DoesNotKeepEntriesLargerThanTheLimit) {
   PlanCache cache(place_, 1000);
   ASSERT_TRUE(cache.store(key(1), "small").ok());
   ASSERT_TRUE(cache.store(key(2), std::string(2000, 'x')).ok());
@@ -145,15 +145,15 @@ TEST_F(PlanCacheTest, WhatIsLargerThanTheLimitIsNotKept) {
   EXPECT_EQ(cache.find(key(2)), std::nullopt);
 }
 
-// Writers of the same entries, readers and a writer with a small limit, all at once.
-TEST_F(PlanCacheTest, ManyAtOnce) {
+// Writers of the same entries, readers, and a writer with a small limit, all at once.
+TEST_F(PlanCacheTest, SupportsConcurrentUse) {
   constexpr std::uint64_t kEntries = 8;
   std::vector<std::thread> threads;
   for (int worker = 0; worker < 4; ++worker)
     threads.emplace_back([&, worker] {
       PlanCache cache(place_, worker == 3 ? 4000 : PlanCache::kStandardLimit);
       for (std::uint64_t i = 0; i < kEntries; ++i) {
-        // Another writer may be at it: then it is stored by that one.
+        // If another writer is active, that one stores it.
         static_cast<void>(cache.store(key(i), content(i)));
         for (std::uint64_t j = 0; j < kEntries; ++j)
           EXPECT_EQ(cache.find(key(j)).value_or(content(j)), content(j));
@@ -162,9 +162,9 @@ TEST_F(PlanCacheTest, ManyAtOnce) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST_F(PlanCacheTest, AKillAtAnyMomentLeavesWholeEntriesOnly) {
+TEST_F(PlanCacheTest, AKillLeavesOnlyWholeEntries) {
   constexpr std::uint64_t kEntries = 10;
-  fs::create_directories(place_);  // the first may be killed before it comes to that
+  fs::create_directories(place_);  // the first one may be killed before it creates it
   fs::permissions(place_, fs::perms::owner_all);
   for (int round = 0; round < 12; ++round) {
     const pid_t child = fork();
@@ -185,7 +185,7 @@ TEST_F(PlanCacheTest, AKillAtAnyMomentLeavesWholeEntriesOnly) {
       EXPECT_EQ(bytes.substr(0, 18), "weft-plan-cache 1 ") << path;
     }
   }
-  // What the killed left behind is in nobody's way.
+  // Leftovers of killed writers do not interfere.
   PlanCache cache(place_);
   for (std::uint64_t i = 0; i < kEntries; ++i) {
     ASSERT_TRUE(cache.store(key(i), content(i)).ok());

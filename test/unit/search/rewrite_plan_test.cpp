@@ -1,4 +1,4 @@
-// Cost-directed rewriting: what it finds, why it stops, what it keeps, and what it is never fooled by.
+// Cost-directed rewriting: what it finds, why it stops, what it preserves, and what cannot fool it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ cluster::Device some_device() {
   return device;
 }
 
-// So many seconds a node of each operator; 0 of others. For tests that are about the search, not the cost.
+// A given time per node for each operator; 0 for others. For tests of the search, not of the cost.
 Pricing by_operator(std::map<std::string, double> seconds) {
   Hasher hasher;
   for (const auto& [name, price] : seconds) hasher.text(name).real(price);
@@ -92,7 +92,7 @@ std::string layer(int number, const std::string& in, int products, int& next, in
       sum = fmt::format("%{}", term);
     }
   }
-  // softmax: no rule reaches across.
+  // softmax: no rule matches across it.
   text += fmt::format("%{} = softmax {} {{over=[e]}}\n%{} = rename %{} {{from=[e], to=[d]}}\n", next, sum,
                       next + 1, next);
   text += fmt::format("%{} = layer-norm %{} {{over=[d]}}\n", fmt::format("{}, %{}", next + 2, next + 3),
@@ -124,12 +124,12 @@ void expect_same_numbers(const plan::Graph& a, const plan::Graph& b) {
   EXPECT_TRUE(rule::agree(rule::outputs_of(a), rule::outputs_of(b))) << plan::print(a) << plan::print(b);
 }
 
-TEST(Optimize, MergesOfMergesLeaveOneProduct) {
+TEST(Optimize, MergesDownToOneProduct) {
   const plan::Graph graph = plan_of(layers(std::vector{6}));
   const Pricing pricing = price_on(some_device());
   const Rewritten found = rewrite_plan(graph, merging(), pricing).value();
   EXPECT_EQ(count(found.plan, "contract"), 1);
-  EXPECT_EQ(count(found.plan, "tanh"), 1);  // pays only when all of them are one: the steps before cost more
+  EXPECT_EQ(count(found.plan, "tanh"), 1);  // pays off only if all are merged: the steps before cost more
   EXPECT_LT(found.seconds_after, found.seconds_before);
   EXPECT_EQ(found.stopped, Stopped::saturated);
   expect_same_numbers(graph, found.plan);
@@ -141,7 +141,7 @@ TEST(Optimize, MergesOfMergesLeaveOneProduct) {
   EXPECT_EQ(found.trail.front().replaced.at(0).substr(0, 1), "%");
 }
 
-TEST(Optimize, TwoThatExcludeEachOtherAreComparedByWhereTheyLead) {
+TEST(Optimize, ComparesExclusiveRewritesByTheirResults) {
   const std::vector<rule::Rule> rules = rules_of(R"(
 rule small_gain explore
   why   gains one at once and nothing more
@@ -173,7 +173,7 @@ rule reward explore
   EXPECT_EQ(found.trail[1].change, -11);
 }
 
-TEST(Optimize, WhatDependsOnParametersAloneCostsNothing) {
+TEST(Optimize, WorkOnParametersIsFree) {
   const plan::Graph graph = plan_of(
       "plan test\n%0 = input {name=x, type=f32[a=2]}\n%1 = parameter {name=w, type=f32[a=2]}\n%2 = exp "
       "%1\n%3 = mul %0, "
@@ -183,7 +183,7 @@ TEST(Optimize, WhatDependsOnParametersAloneCostsNothing) {
   EXPECT_EQ(found.seconds_after, 3);
 }
 
-TEST(Optimize, EqualNodesAreComputedOnce) {
+TEST(Optimize, ComputesEqualNodesOnce) {
   const plan::Graph graph = plan_of(
       "plan test\n%0 = input {name=x, type=f32[a=2]}\n%1 = exp %0\n%2 = exp %0\n%3 = mul %1, %2\nreturn "
       "y=%3\n");
@@ -195,7 +195,7 @@ TEST(Optimize, EqualNodesAreComputedOnce) {
   expect_same_numbers(graph, found.plan);
 }
 
-TEST(Optimize, RulesThatUndoEachOtherComeToAnEnd) {
+TEST(Optimize, InverseRulesTerminate) {
   const std::vector<rule::Rule> rules = rules_of(R"(
 rule there normalize
   why   round
@@ -214,7 +214,7 @@ rule back normalize
   EXPECT_LT(found.counts.rewrites, 1000);
 }
 
-TEST(Optimize, SaysWhyItStopped) {
+TEST(Optimize, ReportsWhyItStopped) {
   const plan::Graph graph = plan_of(layers(std::vector{4, 2}));
   const Pricing pricing = price_on(some_device());
   RewriteOptions options;
@@ -232,8 +232,8 @@ TEST(Optimize, SaysWhyItStopped) {
   EXPECT_EQ(name(Stopped::rewrite_limit), "rewrite limit");
 }
 
-TEST(Optimize, RefusalsSayWhatDeclinedARule) {
-  // Together they would be too wide.
+TEST(Optimize, ReportsWhyARuleWasDeclined) {
+  // Merged, they would be too wide.
   const plan::Graph graph = plan_of(R"(plan test
 %0 = input {name=x, type=f32[b=2,d=4]}
 %1 = parameter {name=v, type=f32[d=4,e=4]}
@@ -260,7 +260,7 @@ return p=%3, q=%4
   EXPECT_TRUE(kept.trail.empty());
 }
 
-TEST(Optimize, EqualLayersArePlannedOnce) {
+TEST(Optimize, SearchesEqualLayersOnce) {
   const Pricing pricing = price_on(some_device());
   const Rewritten one = rewrite_plan(plan_of(layers(std::vector{3})), merging(), pricing).value();
   const plan::Graph graph = plan_of(layers(std::vector{3, 3, 3, 3, 3, 3}));
@@ -280,7 +280,7 @@ std::string everything(const Rewritten& found) {
   return text + fmt::format("{:a} {:a} {}", found.seconds_before, found.seconds_after, name(found.stopped));
 }
 
-TEST(Optimize, APlanFromTheCacheIsThePlanOfAColdRun) {
+TEST(Optimize, CachedPlansEqualColdRuns) {
   const TemporaryFolder folder;
   const Pricing pricing = price_on(some_device());
   const std::vector<int> model = {2, 3, 4};
@@ -300,19 +300,19 @@ TEST(Optimize, APlanFromTheCacheIsThePlanOfAColdRun) {
   EXPECT_EQ(warm.counts.searched, 0);
   EXPECT_EQ(warm.counts.priced, 0);
 
-  // One layer changed: that one is planned, the others are known.
+  // One layer changed: only that one is searched.
   const Rewritten again = run(changed, &cache);
   EXPECT_EQ(everything(again), everything(cold_changed));
-  EXPECT_LE(again.counts.searched, 3);  // as it was, and as the rounds left it
+  EXPECT_LE(again.counts.searched, 3);  // the original, and as the rounds left it
   EXPECT_LT(again.counts.priced, cold_changed.counts.priced / 2);
 
-  // Another device, other rules, another budget: other plans.
+  // Another device, other rules or another budget give other plans.
   options.budget.rewrites -= 1;
   EXPECT_GT(run(model, &cache).counts.searched, 0);
 }
 
-// Whoever can write to the cache can write the checksum as well.
-TEST(Optimize, APlanThatComputesSomethingElseIsNotBelieved) {
+// A process that can write to the cache can also compute the checksum.
+TEST(Optimize, RejectsACachedPlanThatComputesSomethingElse) {
   const TemporaryFolder folder;
   const Pricing pricing = price_on(some_device());
   RewriteOptions options;
@@ -346,7 +346,7 @@ TEST(Optimize, APlanThatComputesSomethingElseIsNotBelieved) {
   EXPECT_EQ(found.counts.searched, forged);
 }
 
-TEST(Optimize, RandomPlansKeepTheirNumbersAndNeverCostMoreThanBacktracking) {
+TEST(Optimize, KeepsResultsAndIsNeverWorseThanBacktracking) {
   Random random(7);
   const Pricing pricing = price_on(some_device());
   for (int i = 0; i < 6; ++i) {
@@ -364,7 +364,7 @@ TEST(Optimize, RandomPlansKeepTheirNumbersAndNeverCostMoreThanBacktracking) {
   }
 }
 
-TEST(Ledger, FollowsADraftThereAndBack) {
+TEST(Ledger, FollowsADraftThroughUndo) {
   Random random(3);
   const Pricing pricing = price_on(some_device());
   const std::vector<rule::Rule>& rules = rule::some_rules();
@@ -382,7 +382,7 @@ TEST(Ledger, FollowsADraftThereAndBack) {
       const Result<rule::Change> change = draft.apply(rules[match.rule], match);
       if (!change.ok()) continue;
       ledger.follow(*change);
-      // From scratch it is the same.
+      // Equal to the result from scratch.
       const plan::Graph plan = draft.finish();
       const rule::Draft fresh(plan);
       const Ledger anew(fresh, pricing, priced);
@@ -402,7 +402,7 @@ TEST(Ledger, FollowsADraftThereAndBack) {
   }
 }
 
-TEST(Region, CutAndJoinedAgainAPlanIsTheSame) {
+TEST(Region, SplittingAndJoiningIsLossless) {
   const RuleBook book(merging());
   const plan::Graph graph = plan_of(layers(std::vector{3, 1, 3, 2}));
   const std::vector<Region> regions = cut(graph, book);
@@ -418,7 +418,7 @@ TEST(Region, CutAndJoinedAgainAPlanIsTheSame) {
   expect_same_numbers(graph, joined.plan);
 }
 
-TEST(Region, APlanAsTextIsReadBackToTheLastBit) {
+TEST(Region, PlansParseBackExactly) {
   const RuleBook book(merging());
   const plan::Graph graph = plan_of(layers(std::vector{4}));
   const std::vector<Region> regions = cut(graph, book);

@@ -1,4 +1,5 @@
-// A schedule made for the stages of a plan: quicker than what ships where stages differ, named so that all make the same.
+// A schedule synthesized for the stages of a plan: faster than shipped ones if stages differ, and
+// reproducible from its name.
 #include "weft/planner/search/pipeline/synthesize_schedule.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +22,7 @@ pipeline::SynthesisRequest some_request() {
   return request;
 }
 
-TEST(SynthesizedName, SaysWhatTheScheduleIsMadeFor) {
+TEST(SynthesizedName, DescribesThePurposeOfTheSchedule) {
   const std::string name = pipeline::synthesized_name(some_request());
   EXPECT_EQ(name, "synthesized_f100_120x2_200_b100x4_w80x4_t10x4_m35_40x3");
   const auto text = pipeline::find_schedule(name), again = pipeline::find_schedule(name);
@@ -31,7 +32,7 @@ TEST(SynthesizedName, SaysWhatTheScheduleIsMadeFor) {
   ASSERT_TRUE(order.ok()) << order.error().message;
   EXPECT_EQ(order->schedule.orders, other->schedule.orders);
   for (std::size_t stage = 0; stage < 4; ++stage) EXPECT_LE(order->in_flight[stage], stage == 0 ? 3.5 : 4);
-  // A distribution that names it is read as it was printed.
+  // A distribution that names it parses back as printed.
   const auto given = distribute::read_distribution("gpu=4: stage; micro=8; schedule " + name);
   ASSERT_TRUE(given.ok()) << given.error().message;
   EXPECT_EQ(print(*given), "gpu=4: stage; micro=8; schedule " + name);
@@ -40,7 +41,7 @@ TEST(SynthesizedName, SaysWhatTheScheduleIsMadeFor) {
   EXPECT_EQ(schedule->orders, order->schedule.orders);
 }
 
-TEST(SynthesizedName, RefusesWhatIsNone) {
+TEST(SynthesizedName, RejectsInvalidNames) {
   for (const std::string_view name :
        {"synthesized_", "synthesized_f1", "synthesized_f1x2_b1x2_w1x2_t0x2_m4", "synthesized_b1_f1_w1_t0_m1",
         "synthesized_f1_b1_w1_t0_mx", "synthesized_f1_b1_w1_t0_m1_q", "synthesized_f9999999_b1_w1_t0_m1"})
@@ -52,7 +53,7 @@ TEST(SynthesizedName, RefusesWhatIsNone) {
   EXPECT_NE(three.error().message.find("is for 2 stages, found 3"), std::string::npos);
 }
 
-// A small GPT whose head takes more than its layers do.
+// A small GPT whose head costs more than its layers.
 class SomeStages : public ::testing::Test {
  protected:
   SomeStages() : pod_{"pod", some_gpu(1e12), {}} {
@@ -86,7 +87,7 @@ class SomeStages : public ::testing::Test {
   InTimeProblem problem_;
 };
 
-TEST_F(SomeStages, GetAScheduleOfTheirOwn) {
+TEST_F(SomeStages, GetASynthesizedSchedule) {
   const auto given = distribute::read_distribution("gpu=4: stage; micro=8; schedule zb_h1").value();
   const auto shipped = price_given(problem_, given);
   ASSERT_TRUE(shipped.ok()) << shipped.error().message;
@@ -95,11 +96,11 @@ TEST_F(SomeStages, GetAScheduleOfTheirOwn) {
   EXPECT_TRUE(pipeline::is_synthesized(made->distribution.schedule));
   EXPECT_LT(made->priced.seconds, 0.995 * shipped->priced.seconds);
   EXPECT_TRUE(made->fits);
-  // What was made, given, is the same plan at the same price.
+  // The synthesized plan, when given, is the same plan at the same cost.
   const auto again = price_given(problem_, made->distribution);
   ASSERT_TRUE(again.ok()) << again.error().message;
   EXPECT_NEAR(again->priced.seconds, made->priced.seconds, 1e-3 * made->priced.seconds);
-  // With room for what 1F1B holds, no more is held.
+  // With the memory that 1F1B uses, it uses no more.
   problem_.memory_bytes = shipped->priced.peak_bytes;
   const auto tight = price_given(problem_, given);
   ASSERT_TRUE(tight.ok());

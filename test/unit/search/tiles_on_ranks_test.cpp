@@ -1,4 +1,5 @@
-// Collectives that travel in tiles, on ranks: what is learned is what the whole ones learn, and the same on every run.
+// Tiled collectives on ranks: training gives the same results as with whole ones, and is
+// reproducible.
 #include <gtest/gtest.h>
 
 #include "ranks_case.h"
@@ -18,7 +19,7 @@ struct RankTiles {
   int ranks;
 };
 
-TEST(TilesOnRanks, AgreeWithOneRankAndRunAgainTheSame) {
+TEST(TilesOnRanks, AgreeWithOneRankAndAreReproducible) {
   const Learner model = learner(
       "char_gpt", {{"b", 5, {}}, {"s", 8, {}}, {"d", 8, {}}, {"h", 4, {}}, {"layers", 2, {}}, {"v", 8, {}}},
       Optimizer::momentum);
@@ -37,7 +38,7 @@ TEST(TilesOnRanks, AgreeWithOneRankAndRunAgainTheSame) {
       const auto learned = train(model, made, on(one.ranks), kSteps);
       EXPECT_LT(apart(learned.weights, alone.weights).relative, 1e-4)
           << apart(learned.weights, alone.weights).worst;
-      // What reaches furthest moves most.
+      // The furthest reach moves the most.
       if (reach == TileReach::all || is_thorough())
         expect_same_bits(learned.weights, train(model, made, on(one.ranks), kSteps).weights);
     }

@@ -1,4 +1,4 @@
-// Collectives that travel in tiles: the plan means the same, whatever it is cut along.
+// Tiled collectives: the plan keeps its meaning, along whatever index it is tiled.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ train::TrainingPlan small_gpt(std::int64_t b, std::int64_t s) {
       "char_gpt", {{"b", b, {}}, {"s", s, {}}, {"d", 8, {}}, {"h", 2, {}}, {"layers", 2, {}}, {"v", 7, {}}});
 }
 
-TEST(TilesOf, CoverAllAndDifferByOneAtMost) {
+TEST(TilesOf, CoverAllAndDifferByAtMostOne) {
   for (const std::int64_t size : {1, 2, 7, 10, 64})
     for (std::int64_t tiles = 1; tiles <= std::min<std::int64_t>(size, 9); ++tiles) {
       std::int64_t end = 0;
@@ -61,8 +61,9 @@ struct TileCase {
   std::int64_t blocks, tiles;
 };
 
-// Tensor parallel with all-reduces; with sequences sliced between; both with batches sliced as well.
-TEST(CutInTiles, WhatTravelsInTilesIsProvenAndComesOutTheSame) {
+// Tensor parallelism with all-reduces; with sequences sliced between them; both with batches sliced
+// as well.
+TEST(CutInTiles, TiledCollectivesAreProvenAndEqual) {
   const train::TrainingPlan model = small_gpt(5, 6);
   for (const TileCase& one :
        {TileCase{"gpu=2: slice h, f", "b", 1, 2}, TileCase{"gpu=2: slice h, f", "b", 1, 5},
@@ -79,7 +80,7 @@ TEST(CutInTiles, WhatTravelsInTilesIsProvenAndComesOutTheSame) {
   }
 }
 
-TEST(CutInTiles, ExpertsGetTheirTokensInTiles) {
+TEST(CutInTiles, TilesTheTokensOfExperts) {
   const train::TrainingPlan model = training_plan("mixtral_8x7b", {{"b", 4, {}},
                                                                    {"s", 6, {}},
                                                                    {"d", 8, {}},
@@ -98,8 +99,8 @@ TEST(CutInTiles, ExpertsGetTheirTokensInTiles) {
   }
 }
 
-// Tiles of GPT-3's size become tiles of a small model, on another mesh.
-TEST(CutInTiles, ProofsGoAtOtherSizesToo) {
+// Tiles at GPT-3's size become tiles of a small model on another mesh.
+TEST(CutInTiles, IsProvenAtOtherSizes) {
   const train::TrainingPlan large =
                                 training_plan("char_gpt", {{"b", 16, {}}, {"s", 512, {}}, {"layers", 2, {}}}),
                             small = small_gpt(5, 6);
@@ -119,7 +120,7 @@ TEST(CutInTiles, ProofsGoAtOtherSizesToo) {
   }
 }
 
-TEST(CutInTiles, FewerElementsThanTilesAreRefused) {
+TEST(CutInTiles, RejectsFewerElementsThanTiles) {
   const DistributedPlan plain = distributed(small_gpt(3, 6), "gpu=2: slice h, f");
   const TileIndex along{plain.graph.symbols().find("b"), 1};
   const auto made = cut_in_tiles(
@@ -128,8 +129,8 @@ TEST(CutInTiles, FewerElementsThanTilesAreRefused) {
   EXPECT_EQ(made.error().message, "b of 3 cannot be cut into 4 tiles");
 }
 
-// A norm needs its features whole, a sum over ranks of gradients is nobody's to wait for.
-TEST(TileRegion, WhatIsNeededWholeIsNotCut) {
+// A norm needs all its features, and no node reads the gradient all-reduces early.
+TEST(TileRegion, DoesNotTileWhatIsNeededWhole) {
   const DistributedPlan plain = distributed(small_gpt(4, 6), "gpu=2: slice h, f");
   const TileIndex along{plain.graph.symbols().find("d"), 1};
   for (std::size_t n = 0; n < plain.graph.node_count(); ++n) {
@@ -140,7 +141,7 @@ TEST(TileRegion, WhatIsNeededWholeIsNotCut) {
   EXPECT_TRUE(collectives_to_cut(data, {data.graph.symbols().find("d"), 1}).empty());
 }
 
-// -- the stage -------------------------------------------------------------------------------------
+// -- the planner stage ---------------------------------------------------------------------------
 
 cluster::Cluster two_gpus(double bytes_per_second, double latency) {
   cluster::Cluster made{"pod", some_gpu(100e12), {}};
@@ -164,7 +165,7 @@ TiledExchanges tiled_on(const cluster::Cluster& on, PredictedPlan& before, const
   return std::move(found).value();
 }
 
-TEST(TileExchanges, WhereTravellingTakesAsLongAsComputing) {
+TEST(TileExchanges, PaysOffIfTransfersTakeAsLongAsCompute) {
   const cluster::Cluster slow = two_gpus(20e9, 1e-6);
   PredictedPlan before;
   const TiledExchanges found = tiled_on(slow, before);
@@ -177,7 +178,7 @@ TEST(TileExchanges, WhereTravellingTakesAsLongAsComputing) {
   EXPECT_EQ(plan::print(tiled_on(slow, again).plan->plan.graph), plan::print(found.plan->plan.graph));
 }
 
-TEST(TileExchanges, NotWhereACallIsDearOrNothingIsExposed) {
+TEST(TileExchanges, SkipsHighLatencyAndHiddenCommunication) {
   PredictedPlan before;
   EXPECT_FALSE(tiled_on(two_gpus(20e9, 20e-3), before).plan);
   const TiledExchanges hidden = tiled_on(two_gpus(1e15, 1e-9), before);
@@ -185,7 +186,7 @@ TEST(TileExchanges, NotWhereACallIsDearOrNothingIsExposed) {
   EXPECT_NE(hidden.said.find("exposed"), std::string::npos) << hidden.said;
 }
 
-TEST(TileExchanges, AsManyAsAreAskedFor) {
+TEST(TileExchanges, UseTheRequestedNumber) {
   PredictedPlan before;
   const TiledExchanges found = tiled_on(two_gpus(20e9, 1e-3), before, {.tiles = 3});
   ASSERT_TRUE(found.plan) << found.said;

@@ -1,4 +1,5 @@
-// Replicas on devices that differ: what each takes is as good as the best of all splits.
+// Replicas on unequal devices: their numbers of micro-batches are as good as the best of all
+// splits.
 #include "weft/planner/search/pipeline/unequal_replicas.h"
 
 #include <algorithm>
@@ -26,7 +27,7 @@ namespace {
 using distribute::Distribution;
 using Takes = std::vector<std::int64_t>;
 
-// Every way that so many go to so many ranks, one at least to each.
+// All ways to divide so many among so many ranks, at least one each.
 void each_split(std::int64_t all, std::size_t ranks, Takes& begun,
                 const std::function<void(const Takes&)>& see) {
   if (begun.size() + 1 == ranks) {
@@ -43,7 +44,7 @@ void each_split(std::int64_t all, std::size_t ranks, Takes& begun,
   }
 }
 
-TEST(ShareOut, IsAsQuickAsTheBestOfAllSplits) {
+TEST(ShareOut, MatchesExhaustiveSearch) {
   std::mt19937 random(5);
   int limited = 0, impossible = 0;
   for (int round = 0; round < 400; ++round) {
@@ -81,7 +82,7 @@ TEST(ShareOut, IsAsQuickAsTheBestOfAllSplits) {
   EXPECT_GT(impossible, 10);
 }
 
-// A small GPT on nodes of which each has its own kind of device.
+// A small GPT on nodes that each have another kind of device.
 class UnequalReplicas : public ::testing::Test {
  protected:
   void make(const std::vector<double>& flops, std::int64_t gpus, std::int64_t rows,
@@ -129,7 +130,7 @@ class UnequalReplicas : public ::testing::Test {
     return found->second.graph;
   }
 
-  // The best of all splits with such numbers of micro-batches, simulated; none where none fits.
+  // The best of all splits with these numbers of micro-batches, simulated; none if none fits.
   std::optional<double> best_of_all(const Distribution& given, const std::vector<std::int64_t>& micros) {
     std::optional<double> best;
     for (const std::int64_t micro : micros) {
@@ -137,7 +138,7 @@ class UnequalReplicas : public ::testing::Test {
       equal.micro_batches = micro;
       InTimeProblem alike = problem_;
       if (distribute::stage_axis(equal)) alike.work = work_of_parts(problem_, equal).value();
-      std::map<std::pair<std::size_t, std::int64_t>, double> known;  // infinite where it does not fit
+      std::map<std::pair<std::size_t, std::int64_t>, double> known;  // infinite if it does not fit
       const auto seconds = [&](std::size_t place, std::int64_t count) {
         const auto [found, is_new] =
             known.try_emplace({place, count}, std::numeric_limits<double>::infinity());
@@ -170,7 +171,8 @@ class UnequalReplicas : public ::testing::Test {
     const ChosenInTime& chosen = **found;
     EXPECT_LE(chosen.priced.seconds, 1.01 * *exact) << print(chosen.distribution);
     EXPECT_GE(chosen.priced.seconds, *exact) << print(chosen.distribution);
-    // What is said of each is what the slowest takes, and it is a distribution that can be read and made.
+    // The reported time is that of the slowest replica, and the distribution parses and can be
+    // built.
     double slowest = 0;
     for (const Replica& replica : chosen.replicas) slowest = std::max(slowest, replica.seconds);
     EXPECT_EQ(slowest, chosen.priced.seconds);
@@ -185,7 +187,7 @@ class UnequalReplicas : public ::testing::Test {
   InTimeProblem problem_;
 };
 
-TEST_F(UnequalReplicas, AreWithinAHundredthOfTheBestOfAllSplits) {
+TEST_F(UnequalReplicas, AreWithinOnePercentOfTheOptimum) {
   make({1e11, 3e11}, 1, 16, {80e9, 80e9});
   expect_best("node=2: slice b; micro=2", {2, 4, 8}, true);
   make({1e11, 1.7e11, 5e11}, 1, 12, {80e9, 80e9, 80e9});
@@ -195,17 +197,18 @@ TEST_F(UnequalReplicas, AreWithinAHundredthOfTheBestOfAllSplits) {
   expect_best("node=4: slice b; micro=3", {3}, true);
 }
 
-TEST_F(UnequalReplicas, OfStagesToo) {
+TEST_F(UnequalReplicas, WorkWithStages) {
   make({1e11, 3e11}, 2, 16, {80e9, 80e9});
   expect_best("node=2: slice b; gpu=2: stage; micro=4", {4, 8}, true);
   expect_best("node=2: slice b; gpu=2: stage; micro=4; schedule zb_h1", {4, 8}, true);
 }
 
-// gpipe keeps every micro-batch that a replica takes: the faster device may lack room for its part by speed.
-TEST_F(UnequalReplicas, TakeWhatTheirMemoryHasRoomFor) {
+// gpipe keeps every micro-batch of a replica: the faster device may lack memory for its share by
+// speed.
+TEST_F(UnequalReplicas, FitTheirMemory) {
   const std::string text = "node=2: slice b; gpu=2: stage; micro=8; schedule gpipe";
   make({1e11, 4e11}, 2, 16, {80e9, 80e9});
-  const auto needs = [&](std::int64_t slow, std::int64_t fast) {  // whatever there are in all
+  const auto needs = [&](std::int64_t slow, std::int64_t fast) {  // for any total
     Distribution given = *distribute::read_distribution(text);
     given.axes.front().takes = {slow, fast};
     const auto priced = price_replicas(problem_, given, 0);
@@ -224,12 +227,12 @@ TEST_F(UnequalReplicas, TakeWhatTheirMemoryHasRoomFor) {
   expect_best(text, {8}, true);
   EXPECT_EQ(chosen().replicas[1].takes, most - 1);
   EXPECT_GT(chosen().priced.seconds, free.priced.seconds);
-  // Nothing at all fits the smaller of the two.
+  // Nothing fits the smaller of the two.
   make({1e11, 4e11}, 2, 16, {1e3, 80e9});
   expect_best(text, {8}, false);
 }
 
-TEST_F(UnequalReplicas, WhatCannotBeIsNotPriced) {
+TEST_F(UnequalReplicas, RejectInvalidNumbers) {
   make({1e11, 3e11}, 2, 16, {80e9, 80e9});
   const auto why = [&](std::string_view text) {
     const auto priced = price_given(problem_, *distribute::read_distribution(text));
@@ -244,7 +247,7 @@ TEST_F(UnequalReplicas, WhatCannotBeIsNotPriced) {
   EXPECT_NE(moves.find("needs the whole batch at once"), std::string::npos) << moves;
 }
 
-TEST_F(UnequalReplicas, AreNotLookedForWhereDevicesAreAlike) {
+TEST_F(UnequalReplicas, AreNotSearchedForEqualDevices) {
   make({1e11, 3e11}, 2, 16, {80e9, 80e9});
   const auto found = [&](std::string_view text, double beat = std::numeric_limits<double>::infinity()) {
     return with_unequal_replicas(problem_, *distribute::read_distribution(text), beat).value().has_value();
@@ -257,8 +260,8 @@ TEST_F(UnequalReplicas, AreNotLookedForWhereDevicesAreAlike) {
   EXPECT_FALSE(found("node=2: slice b; gpu=2; micro=4"));
 }
 
-// A schedule that is not there for every number is left as it is, and no error.
-TEST_F(UnequalReplicas, SchedulesOfSomeNumbersAlone) {
+// A schedule that does not exist for every number is left as it is, without an error.
+TEST_F(UnequalReplicas, AcceptSchedulesThatNeedCertainNumbers) {
   make({1e11, 3e11}, 2, 16, {80e9, 80e9});
   const auto found = with_unequal_replicas(
       problem_, *distribute::read_distribution("node=2: slice b; gpu=2: stage; micro=4; schedule dualpipe"),

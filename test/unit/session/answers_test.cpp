@@ -1,4 +1,4 @@
-// What statements leave in files: answers, logs of trainings, drawings of one device.
+// What statements write to files: answers, training logs, drawings for one device.
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -26,7 +26,7 @@ using Json = nlohmann::json;
 const std::string kRows = WEFT_SOURCE_DIR "/test/data/pixels.csv";
 constexpr std::string_view kSizes = "b = 2, p = 2, c = 3, f = 4, threads = 1, rules = false";
 
-// The JSON object that the last statement answers with.
+// The JSON object in the answer to the last statement.
 Json last_answer(Session& session, const std::string& text) {
   session.format = Format::json;
   const Reply reply = session.execute(text);
@@ -46,7 +46,7 @@ std::string loaded() {
   return fmt::format("LOAD digits_mlp FROM '{}/test/data/pixels.safetensors';", WEFT_SOURCE_DIR);
 }
 
-TEST(Answers, FilesHoldTheRowsOfTheJsonAnswer) {
+TEST(Answers, FilesContainTheRowsOfTheJsonAnswer) {
   const TemporaryFolder folder;
   Session session;
   const Json rows = last_answer(
@@ -71,7 +71,7 @@ TEST(Answers, FilesHoldTheRowsOfTheJsonAnswer) {
   }
 }
 
-TEST(Answers, TheLogHasARowForEveryStepAndGoesOn) {
+TEST(Answers, TheLogHasARowPerStepAndContinues) {
   const TemporaryFolder folder;
   Session session;
   const std::string path = folder / "loss.csv";
@@ -92,11 +92,11 @@ TEST(Answers, TheLogHasARowForEveryStepAndGoesOn) {
     const Json& curve = (step <= 3 ? first : second)["curve"];
     EXPECT_EQ(curve["steps"][static_cast<std::size_t>((step - 1) % 3)], step);
     EXPECT_EQ(curve["losses"][static_cast<std::size_t>((step - 1) % 3)], loss);
-    // Tested after every other step, and after the last of each TRAIN.
+    // Tested after every second step, and after the last step of each TRAIN.
     EXPECT_EQ(line.ends_with(",,"), step == 1 || step == 5) << line;
   }
   EXPECT_FALSE(std::getline(lines, line));
-  // A new beginning is a new file.
+  // Training from scratch starts a new file.
   last_answer(session,
               fmt::format("TRAIN digits_mlp FROM '{}' STEPS 1 WITH ({}, log = '{}', from_scratch = true)",
                           kRows, kSizes, path));
@@ -108,7 +108,7 @@ std::uint32_t masked(std::string_view bytes) {
   return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
 }
 
-// As TensorBoard reads them: records with checksums, each an event.
+// In TensorBoard's format: records with checksums, one event each.
 TEST(Answers, TensorBoardCanReadTheLog) {
   const TemporaryFolder folder;
   Session session;
@@ -160,8 +160,8 @@ TEST(Answers, TensorBoardCanReadTheLog) {
   EXPECT_EQ(losses[1], trained["last_loss"].get<float>());
 }
 
-// Drawn rows are other ones than the last, the same for the same seed, and INFER asks about those.
-TEST(Answers, AHoldoutIsDrawnByTheSeed) {
+// Random rows rather than the last ones, the same for the same seed, and INFER tests on those.
+TEST(Answers, TheSeedSelectsTheHoldout) {
   const TemporaryFolder folder;
   const std::string digits = folder / "digits.csv";
   {
@@ -188,8 +188,8 @@ TEST(Answers, AHoldoutIsDrawnByTheSeed) {
   EXPECT_NE(test("seed", 1), test("seed", 2));
 }
 
-// A text that repeats four letters is soon known by heart.
-TEST(Answers, ATextIsContinued) {
+// A text that repeats four letters is soon memorized.
+TEST(Answers, ContinuesAText) {
   const TemporaryFolder folder;
   std::string text;
   for (int i = 0; i < 500; ++i) text += "abcd";
@@ -204,16 +204,16 @@ TEST(Answers, ATextIsContinued) {
         .get<std::string>();
   };
   EXPECT_EQ(generate("abcdabcdab", ""), "cdabcdabcdab");
-  EXPECT_EQ(generate("cda", ""), "bcdabcdabcda");  // shorter than the model sees
+  EXPECT_EQ(generate("cda", ""), "bcdabcdabcda");  // shorter than the model's context
   const std::string hot = generate("abcd", ", temperature = 50, seed = 1");
   EXPECT_EQ(generate("abcd", ", temperature = 50, seed = 1"), hot);
   EXPECT_NE(generate("abcd", ", temperature = 50, seed = 2"), hot);
   EXPECT_NE(hot, "abcdabcdabcd");
 }
 
-// A model that has learned nothing draws any byte: a terminal gets no control but lines and tabs, and only UTF-8; a
-// file has the bytes themselves.
-TEST(Answers, WhatIsGeneratedSteersNoTerminal) {
+// An untrained model generates any byte: a terminal gets no control characters except newlines and
+// tabs, and only UTF-8; a file gets the bytes unchanged.
+TEST(Answers, GeneratedTextCannotControlTheTerminal) {
   const TemporaryFolder folder;
   std::ofstream(folder / "letters.txt") << std::string(500, 'a');
   const std::string sizes = "b = 4, s = 8, d = 8, h = 2, layers = 1, threads = 1, rules = false";
@@ -248,8 +248,8 @@ TEST(Answers, WhatIsGeneratedSteersNoTerminal) {
   EXPECT_EQ(shown.output.substr(0, escaped.size()), escaped);
 }
 
-// PAGE, TIMELINE and CHAKRA of one device.
-TEST(Answers, OneDeviceIsDrawnToo) {
+// PAGE, TIMELINE and CHAKRA for one device.
+TEST(Answers, DrawsOneDevice) {
   const TemporaryFolder folder;
   Session session;
   for (const std::string on : {" ON h100", " ON LOCAL", ""}) {
@@ -273,8 +273,8 @@ TEST(Answers, OneDeviceIsDrawnToo) {
   EXPECT_NE(text_of(page).find("measured"), std::string::npos);
 }
 
-// The price of the very collective that a log is of meets the log.
-TEST(Answers, AMeasuredClusterPricesWhatWasMeasured) {
+// The estimate of the very collective that was measured matches the log.
+TEST(Answers, EstimatesOnAMeasuredClusterMatchTheMeasurements) {
   Session session;
   last_answer(session,
               fmt::format("CREATE CLUSTER mine FROM '{}/test/data/nccl_one_node.txt'", WEFT_SOURCE_DIR));

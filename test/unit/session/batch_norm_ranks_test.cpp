@@ -1,5 +1,5 @@
-// A convolutional net with batch norms learns on ranks that hold some of the images, or rows of them, as it does
-// on one; data parallel is what EXPLAIN finds for it.
+// A convolutional net with batch norms, on ranks that hold some of the images or rows of them,
+// trains as on one rank. EXPLAIN finds data parallelism for it.
 #include <cmath>
 #include <string>
 #include <utility>
@@ -39,7 +39,7 @@ constexpr std::string_view kConvnet = R"(
 
 Learner normed_convnet() { return created_learner(kConvnet, train::Optimizer::momentum); }
 
-// The same with statistics of each of so many shares of the batch.
+// The same with separate statistics for each of `shares` shards of the batch.
 Learner locally_normed_convnet(std::int64_t shares) {
   language::Catalog catalog;
   const auto source = language::parse_and_keep(kConvnet).value();
@@ -50,8 +50,8 @@ Learner locally_normed_convnet(std::int64_t shares) {
   return learner(train::with_local_norms(bound.value().graph, shares).value(), train::Optimizer::momentum);
 }
 
-// Weights and running statistics, for those are among what is learned.
-TEST(BatchNormOnRanks, LearnsAsOneRankDoes) {
+// Weights and running statistics, because those are learned too.
+TEST(BatchNormOnRanks, TrainsLikeOneRank) {
   const Learner learner = normed_convnet();
   const OneRank alone = train_alone(learner);
   for (const std::string_view text :
@@ -70,7 +70,7 @@ TEST(BatchNormOnRanks, LearnsAsOneRankDoes) {
   }
 }
 
-TEST(BatchNormOnRanks, ProcessesLearnAsThreadsDo) {
+TEST(BatchNormOnRanks, ProcessesTrainLikeThreads) {
   const Learner learner = normed_convnet();
   const auto threads = train(learner, "rank=2: slice b", on(2), 5);
   const auto processes = train(learner, "rank=2: slice b", on(2, comm::TransportKind::shm), 5);
@@ -78,8 +78,8 @@ TEST(BatchNormOnRanks, ProcessesLearnAsThreadsDo) {
   EXPECT_LT(far.relative, 1e-4) << far.worst;
 }
 
-// One rank goes through all shares, two or three through some each.
-TEST(BatchNormOnRanks, SharesAreTheSameWhoeverHasThem) {
+// One rank runs all shards, two or three ranks run some each.
+TEST(BatchNormOnRanks, ShardsAreTheSameOnAnyRanks) {
   const OneRank global = train_alone(normed_convnet());
   for (const auto& [shares, text] :
        {std::pair(2, "rank=2: slice b"), std::pair(3, "rank=3: slice b"), std::pair(6, "rank=2: slice b")}) {
@@ -92,7 +92,7 @@ TEST(BatchNormOnRanks, SharesAreTheSameWhoeverHasThem) {
         train(learner, plan, on(static_cast<std::int32_t>(plan.mesh.ranks())));
     const Apart far = apart(alone.weights, found.weights);
     EXPECT_LT(far.relative, 1e-4) << far.worst;
-    EXPECT_GT(apart(global.weights, alone.weights).relative, 1e-3);  // another model
+    EXPECT_GT(apart(global.weights, alone.weights).relative, 1e-3);  // a different model
   }
 }
 
@@ -103,7 +103,7 @@ nlohmann::json explained(const std::string& statement) {
   return nlohmann::json::parse(reply.output);
 }
 
-// A rank sends its gradients, not gigabytes of activations, and no other family is much quicker.
+// A rank sends its gradients, not gigabytes of activations, and no other family is much faster.
 TEST(BatchNormOnRanks, ResNetIsDataParallel) {
   WEFT_LONG_TEST();
   const nlohmann::json json =
@@ -137,8 +137,8 @@ std::string said_of(std::string_view statement) {
   return reply.exit_code == ExitCode::ok ? reply.output : reply.complaint;
 }
 
-// Another model, which is said and proven.
-TEST(BatchNormOnRanks, LocalStatisticsAreSaid) {
+// A different model, which the plan states and proves.
+TEST(BatchNormOnRanks, ReportsLocalStatistics) {
   const std::string local = said_of(
       "EXPLAIN (SUMMARY) TRAIN normed ON LOCAL 2 WITH (batch_norm = local, "
       "distribution = 'rank=2: slice b', rules = false)");
@@ -150,19 +150,19 @@ TEST(BatchNormOnRanks, LocalStatisticsAreSaid) {
       "distribution = 'rank=2: slice b', rules = false)");
   EXPECT_EQ(global.find("except for"), std::string::npos) << global;
   EXPECT_NE(global.find("proven equal to the plan of one device"), std::string::npos) << global;
-  // One rank has the whole batch, whoever asks.
+  // One rank has the whole batch in any case.
   EXPECT_EQ(said_of("EXPLAIN (FORMAT plan) TRAIN normed WITH (batch_norm = local)").find("split"),
             std::string::npos);
 }
 
-TEST(BatchNormOnRanks, LocalStatisticsAreOfEqualShares) {
+TEST(BatchNormOnRanks, LocalStatisticsNeedEqualShards) {
   const std::string wrong = said_of("EXPLAIN TRAIN normed ON LOCAL 2 WITH (batch_norm = local, b = 5)");
   EXPECT_NE(wrong.find("b of 5 cannot be split into 2 equal shares"), std::string::npos) << wrong;
   EXPECT_NE(said_of("SET batch_norm = mine").find("expected one of global, local"), std::string::npos);
 }
 
-// Ranks get their plans as text, and refuse one in which a node reads from a later phase.
-TEST(BatchNormOnRanks, PlansThatRulesRewroteRun) {
+// Ranks receive their plans as text, and reject one in which a node reads from a later phase.
+TEST(BatchNormOnRanks, RunsRewrittenPlans) {
   for (const std::string_view with : {"accumulate = 2", "clip_norm = 1", "clip_norm = 1, accumulate = 2",
                                       "tile_collectives = 2", "accumulate = 2, optimizer = sgd"}) {
     const std::string text =
@@ -174,7 +174,7 @@ TEST(BatchNormOnRanks, PlansThatRulesRewroteRun) {
   }
 }
 
-TEST(BatchNormOnRanks, LocalStatisticsAreRun) {
+TEST(BatchNormOnRanks, RunsLocalStatistics) {
   EXPECT_NE(
       said_of("EXPLAIN ANALYZE TRAIN normed ON LOCAL 2 STEPS 2 WITH (batch_norm = local, transport = inproc, "
               "distribution = 'rank=2: slice b')")

@@ -54,7 +54,7 @@ TEST(CSession, AnswersInTextAndJson) {
   EXPECT_EQ(json.text(), "{\"set\":\"search_limit\",\"value\":\"4\"}\n");
 }
 
-TEST(CSession, AnErrorHasItsPlaceAndHint) {
+TEST(CSession, ErrorsHaveALocationAndHint) {
   const SessionHandle session = open_session();
   const char* statements = "SET search_limit = 3;\nEXPLAIN TRAIN gpt2 ON pood";
   const Executed executed = execute(session, statements);
@@ -76,8 +76,9 @@ TEST(CSession, AnErrorHasItsPlaceAndHint) {
   EXPECT_STREQ(weft_last_error(), "unknown cluster or device: pood");
 }
 
-// A layer is bound where a model uses it: the mistake is in the layer's text, not in the one that was executed.
-TEST(CSession, AnErrorInADefinitionPointsIntoTheDefinition) {
+// A layer binds where a model uses it: the error is in the layer's text, not in the statement that
+// was executed.
+TEST(CSession, ErrorsInADefinitionPointIntoTheDefinition) {
   const SessionHandle session = open_session();
   const char* layer = "CREATE LAYER wrong(x[b, d]) PARAMETER w[d]\nAS SELECT x * ww FROM x, w";
   const Executed made = execute(session, layer);
@@ -91,7 +92,7 @@ TEST(CSession, AnErrorInADefinitionPointsIntoTheDefinition) {
   EXPECT_EQ(std::string(error->text + error->offset, error->length), "ww");
 }
 
-TEST(CSession, AnErrorWithoutAPlaceHasNoLine) {
+TEST(CSession, ErrorsWithoutALocationHaveNoLine) {
   const SessionHandle session = open_session();
   const Executed executed = execute(session, "LOAD digits_mlp FROM '/nowhere/at/all.safetensors'");
   EXPECT_EQ(executed.status, WEFT_WORLD);
@@ -99,7 +100,7 @@ TEST(CSession, AnErrorWithoutAPlaceHasNoLine) {
   EXPECT_NE(std::string(executed.error()->message).find("/nowhere/at/all.safetensors"), std::string::npos);
 }
 
-TEST(CSession, ArgumentsThatAreMissingAreErrors) {
+TEST(CSession, RejectsMissingArguments) {
   const SessionHandle session = open_session();
   weft_answer* answer = nullptr;
   EXPECT_EQ(weft_session_open(nullptr), WEFT_USER);
@@ -119,7 +120,7 @@ TEST(CSession, ArgumentsThatAreMissingAreErrors) {
   weft_session_interrupt(nullptr);
 }
 
-TEST(CSession, AnswersComeOneByOneWhereWanted) {
+TEST(CSession, ReturnsAnswersOneByOneOnRequest) {
   const SessionHandle session = open_session();
   std::vector<std::string> seen;
   const weft_on_answer keep = [](const char* text, size_t size, void* data) {
@@ -135,8 +136,9 @@ TEST(CSession, AnswersComeOneByOneWhereWanted) {
 constexpr const char* kLongTraining =
     "TRAIN digits_mlp FROM '" WEFT_SOURCE_DIR "/examples/digits.csv.gz' STEPS 1000000000";
 
-// The training would take days: that the test ends shows that it was interrupted, and that it can be from a callback.
-TEST(CSession, ATrainingTellsItsProgressAndIsInterrupted) {
+// The training would take days: that the test ends shows that it was interrupted, and that a
+// callback can interrupt it.
+TEST(CSession, ReportsProgressAndInterruptsTraining) {
   const SessionHandle session = open_session();
   struct Seen {
     weft_session* session;
@@ -161,11 +163,11 @@ TEST(CSession, ATrainingTellsItsProgressAndIsInterrupted) {
       << "the next statement is not interrupted";
 }
 
-TEST(CSession, AnotherThreadInterrupts) {
+TEST(CSession, AnotherThreadCanInterrupt) {
   const SessionHandle session = open_session();
   std::atomic<bool> over = false;
   std::thread other([&] {
-    // Again and again: an interrupt before the statement began is for nobody.
+    // Repeatedly: an interrupt before the statement begins has no effect.
     while (!over) {
       weft_session_interrupt(session.get());
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -177,7 +179,7 @@ TEST(CSession, AnotherThreadInterrupts) {
   EXPECT_EQ(executed.status, WEFT_USER);
 }
 
-TEST(CSession, SessionsOfThreadsDoNotMeet) {
+TEST(CSession, SessionsOfThreadsAreIndependent) {
   std::vector<std::string> answers(3);
   std::vector<std::thread> threads;
   for (std::string& answer : answers)

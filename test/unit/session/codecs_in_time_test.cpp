@@ -1,5 +1,5 @@
-// Codecs in plans with stages and micro-batches: what was accumulated is coded once, by each stage, and so is what goes
-// from stage to stage where that is allowed.
+// Codecs in pipelined plans: each stage encodes the accumulated gradient once, and activations
+// between stages where that is allowed.
 #include <string>
 #include <vector>
 
@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::json;
 
 const std::string kDigitsFile = WEFT_SOURCE_DIR "/examples/digits.csv.gz";
-const std::string kTextFile = WEFT_SOURCE_DIR "/LICENSE";  // a text that stays as it is
+const std::string kTextFile = WEFT_SOURCE_DIR "/LICENSE";  // a text that does not change
 
 double learned(const std::string& model, const std::string& file, int ranks, int steps,
                const std::string& with) {
@@ -28,8 +28,9 @@ double learned(const std::string& model, const std::string& file, int ranks, int
                                      model, file, steps, ranks, with))["last_loss"];
 }
 
-// check_every: copies of a weight that differed in a bit would end it. Odd sizes and odd numbers of ranks too.
-TEST(CodecsInTime, RanksLearnAsWithoutThemAndTheSameInEveryRun) {
+// check_every: replicas that are not bitwise equal would end the run. Includes odd sizes and odd
+// numbers of ranks.
+TEST(PipelinedCodecs, RanksTrainAsWithoutCodecsAndReproducibly) {
   struct Case {
     int ranks;
     const char* distribution;
@@ -58,8 +59,9 @@ TEST(CodecsInTime, RanksLearnAsWithoutThemAndTheSameInEveryRun) {
   }
 }
 
-// Where an axis has one rank nothing is coded, and the bits are those of the plan without.
-TEST(CodecsInTime, OneRankAStageCodesNothing) {
+// Along an axis with one rank nothing is encoded, and results are bitwise equal to the plan without
+// codecs.
+TEST(PipelinedCodecs, OneRankPerStageEncodesNothing) {
   const auto train = [](const std::string& codecs) {
     return learned("digits_mlp", kDigitsFile, 2, 5,
                    fmt::format("b = 32, codecs = '{}', distribution = 'stage=2: stage; micro=4'", codecs));
@@ -68,8 +70,9 @@ TEST(CodecsInTime, OneRankAStageCodesNothing) {
   EXPECT_NE(train("activations: int4 always"), train(""));
 }
 
-// Embeddings that the first and the last stage share, three stages of one rank and a schedule of two chunks.
-TEST(CodecsInTime, ATransformerSendsCodesFromStageToStage) {
+// Embeddings that the first and the last stage share, three stages of one rank, and a schedule with
+// two chunks.
+TEST(PipelinedCodecs, ATransformerSendsCodesBetweenStages) {
   const std::vector<std::string> cases = {"stage=3: stage; micro=4",
                                           "stage=2: stage, chunks=2; micro=4; schedule interleaved"};
   for (const std::string& distribution : every(1, cases)) {
@@ -87,8 +90,8 @@ TEST(CodecsInTime, ATransformerSendsCodesFromStageToStage) {
   }
 }
 
-// What was lost is saved with the stage that lost it.
-TEST(CodecsInTime, GoesOnFromAFileAsIfItHadNotStopped) {
+// The stored error is saved with the stage that has it.
+TEST(PipelinedCodecs, ContinuesFromAFileExactly) {
   const TemporaryFolder folder;
   const std::string file = folder / "half.safetensors";
   const auto statement = [](int steps) {
@@ -106,7 +109,7 @@ TEST(CodecsInTime, GoesOnFromAFileAsIfItHadNotStopped) {
             all["last_loss"]);
 }
 
-TEST(CodecsInTime, ExplainSaysTheirBytesAndWhatIsProven) {
+TEST(PipelinedCodecs, ExplainReportsBytesAndProof) {
   Session session;
   const Json plan = answer(session,
                            "EXPLAIN TRAIN digits_mlp ON LOCAL 4 WITH (b = 32, codecs = 'gradients: int8 "
@@ -118,13 +121,13 @@ TEST(CodecsInTime, ExplainSaysTheirBytesAndWhatIsProven) {
   EXPECT_GT(gradients["exchanges"].get<int>(), 0);
   EXPECT_LT(3 * gradients["code_bytes"].get<int>(), gradients["bytes"].get<int>());
   EXPECT_EQ(activations["what"], "activations");
-  EXPECT_GE(activations["exchanges"].get<int>(), 2);  // one way and back
+  EXPECT_GE(activations["exchanges"].get<int>(), 2);  // forward and back
   EXPECT_EQ(2 * activations["code_bytes"].get<int>(), activations["bytes"].get<int>());
   EXPECT_TRUE(plan["proven"].get<bool>());
   EXPECT_EQ(plan["proof"].get<std::string>().find("proven equal up to codecs"), 0u) << plan["proof"];
 }
 
-TEST(CodecsInTime, WithoutStagesNothingGoesFromOneToAnother) {
+TEST(PipelinedCodecs, WithoutStagesThereAreNoActivationCodecs) {
   Session session;
   const Json plan = answer(session,
                            "EXPLAIN TRAIN digits_mlp ON LOCAL 2 WITH (codecs = 'activations: int8 always', "
@@ -134,8 +137,9 @@ TEST(CodecsInTime, WithoutStagesNothingGoesFromOneToAnother) {
   EXPECT_EQ(plan["codecs"][0]["exchanges"], 0);
 }
 
-// On slow wires between nodes codes pay, within a node they do not: what a step takes is never more than without.
-TEST(CodecsInTime, AreUsedWhereTheyPay) {
+// Between nodes, over slow links, codecs pay off; within a node they do not. The step is never
+// slower than without.
+TEST(PipelinedCodecs, AreUsedWhereTheyPayOff) {
   const auto explained = [](const std::string& on, const std::string& distribution,
                             const std::string& codecs) {
     Session session;

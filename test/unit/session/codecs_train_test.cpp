@@ -1,4 +1,5 @@
-// Codecs as a user allows them: what EXPLAIN says, that ranks learn with them, and what crosses which wires.
+// Codecs as a user allows them: what EXPLAIN reports, that ranks train with them, and what crosses
+// which links.
 #include <cmath>
 
 #include <fmt/format.h>
@@ -15,7 +16,7 @@ namespace {
 using Json = nlohmann::json;
 
 const std::string kDigits = WEFT_SOURCE_DIR "/examples/digits.csv.gz";
-const std::string kText = WEFT_SOURCE_DIR "/LICENSE";  // a text that stays as it is
+const std::string kText = WEFT_SOURCE_DIR "/LICENSE";  // a text that does not change
 
 Json trained(const std::string& model, const std::string& file, const std::string& on, int steps,
              const std::string& with) {
@@ -28,8 +29,8 @@ Json trained(const std::string& model, const std::string& file, const std::strin
 
 double last_loss(const Json& reply) { return reply["last_loss"].get<double>(); }
 
-// check_every: copies of a weight that differed in a bit would end it.
-TEST(CodecsTrain, RanksLearnAsWithoutThemAndTheSameInEveryRun) {
+// check_every: replicas that are not bitwise equal would end the run.
+TEST(CodecsTrain, RanksTrainAsWithoutCodecsAndReproducibly) {
   const auto train = [&](const std::string& codecs, const std::string& spread) {
     return last_loss(
         trained("digits_mlp", kDigits, "ON LOCAL 3", 30,
@@ -52,9 +53,9 @@ TEST(CodecsTrain, RanksLearnAsWithoutThemAndTheSameInEveryRun) {
   }
 }
 
-// ZeRO++: sharded weights gathered as int8, gradients summed in two hops as int4. Few steps are noisier than the many
-// of docs/distributed_compression.md, where it is within a percent.
-TEST(CodecsTrain, ATransformerLearnsOnEightRanks) {
+// ZeRO++: sharded weights gathered as int8, gradients reduced in two hops as int4. Few steps are
+// noisier than the many in docs/distributed_compression.md, where the loss is within one percent.
+TEST(CodecsTrain, ATransformerTrainsOnEightRanks) {
   const auto train = [&](const std::string& codecs) {
     return last_loss(
         trained("char_gpt", kText, "ON LOCAL 8", 40,
@@ -66,9 +67,10 @@ TEST(CodecsTrain, ATransformerLearnsOnEightRanks) {
   EXPECT_NEAR(train("gradients: int4 always, weights: int8 always"), exact, 0.05 * exact);
 }
 
-// Odd sizes, few bits, and numbers that overflow at first: what is kept of them must stay finite. Adam divides by what
-// it has seen of a gradient, and sees more of it at once where it comes late, so that it learns more slowly then.
-TEST(CodecsTrain, WhatIsLostIsSentLater) {
+// Odd sizes, few bits, and numbers that overflow at first: their stored errors must stay finite.
+// Adam divides by the gradients it has seen, and gradients that arrive late come in larger amounts,
+// so training is slower.
+TEST(CodecsTrain, FeedbackSendsLossesLater) {
   const auto train = [&](const std::string& more, const std::string& codecs, int f = 131) {
     return last_loss(trained("digits_mlp", kDigits, "ON LOCAL 3", 40,
                              fmt::format("b = 33, f = {}, learning_rate = 0.01, prove = false, {}, codecs = "
@@ -86,14 +88,14 @@ TEST(CodecsTrain, WhatIsLostIsSentLater) {
     EXPECT_LT(train(more, "gradients: top_k(0.1) always"), 1.2);
     EXPECT_LT(train(more, "gradients: low_rank(4) always", 132), 0.8);
   }
-  // The path is nearer to the exact one than where that is lost for good.
+  // The trajectory is nearer to the exact one than without feedback.
   const double with = train("optimizer = momentum", "gradients: int4 with feedback always"),
                without = train("optimizer = momentum", "gradients: int4 always"),
                exact = train("optimizer = momentum", "");
   EXPECT_LT(std::abs(with - exact), std::abs(without - exact));
 }
 
-TEST(CodecsTrain, GoesOnFromAFileAsIfItHadNotStoppedAndOnOtherRanks) {
+TEST(CodecsTrain, ContinuesFromAFileExactlyAndOnOtherRanks) {
   const std::string with =
       "b = 24, f = 130, learning_rate = 0.01, transport = inproc, replica_check_every = 2, rules = false, "
       "codecs = "
@@ -122,7 +124,7 @@ Json explained(const std::string& statement) {
   return answer(session, statement);
 }
 
-TEST(CodecsTrain, ExplainNamesThemTheirBytesAndTheirBounds) {
+TEST(CodecsTrain, ExplainReportsCodecsBytesAndBounds) {
   const Json plan = explained(
       "EXPLAIN TRAIN digits_mlp ON LOCAL 2 WITH (b = 32, codecs = 'gradients: int8 always, weights: bf16', "
       "distribution = 'rank=2: slice b')");
@@ -139,9 +141,10 @@ TEST(CodecsTrain, ExplainNamesThemTheirBytesAndTheirBounds) {
   EXPECT_EQ(plan["proof"].get<std::string>().find("proven equal up to codecs"), 0u) << plan["proof"];
 }
 
-// Only matrices of which the factors are smaller, and EXPLAIN says which: w1 is cut in two of 32 x 128, w2 in two of
-// 64 x 10, and k (M + N) < M N holds of 5 columns for both and of 9 for w1 alone; biases are no matrices.
-TEST(CodecsTrain, LowRankIsForMatricesOfWhichItIsSmaller) {
+// Only matrices with smaller factors, and EXPLAIN lists them: w1 is sliced in two of 32 x 128 and
+// w2 in two of 64 x 10, and k (M + N) < M N holds at rank 5 for both and at rank 9 for w1 only;
+// biases are not matrices.
+TEST(CodecsTrain, LowRankAppliesToMatricesWithSmallerFactors) {
   const auto coded = [](int rank) {
     Session session;
     return answer(session,
@@ -156,8 +159,8 @@ TEST(CodecsTrain, LowRankIsForMatricesOfWhichItIsSmaller) {
   EXPECT_TRUE(coded(5)["feedback"].get<bool>());
 }
 
-// On wires that are slow they pay for what is large; within a machine nothing does.
-TEST(CodecsTrain, WhatDoesNotPayGoesAsItIs) {
+// On slow links they pay off for large tensors; within a machine they never do.
+TEST(CodecsTrain, SkipsCodecsThatDoNotPayOff) {
   const auto gradients = [](const std::string& on, const std::string& spread, const std::string& codecs) {
     return explained(
         fmt::format("EXPLAIN TRAIN gpt2 ON {} WITH (b = 32, layers = 1, v = 5000, prove = false, codecs = "
@@ -172,7 +175,7 @@ TEST(CodecsTrain, WhatDoesNotPayGoesAsItIs) {
   EXPECT_GT(coded, 0);
 }
 
-TEST(CodecsTrain, RefusesWhatItCannotDo) {
+TEST(CodecsTrain, RejectsUnsupportedCombinations) {
   Session session;
   EXPECT_NE(complaint(session, "SET codecs = 'gradients: int9'").find("no codec: 'int9'"), std::string::npos);
   EXPECT_NE(complaint(session, "SET codecs = int8").find("expected codecs as text"), std::string::npos);

@@ -1,4 +1,4 @@
-// What Tab offers, wherever the cursor is; and what it offers is taken.
+// Tab completion at every cursor position; all completions offered are accepted.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -26,7 +26,7 @@ bool offers(const std::string& before, const std::string& word) {
   return std::ranges::count(offered(before), word) == 1;
 }
 
-TEST(Completion, FunctionsOfOnesOwn) {
+TEST(Completion, OffersUserFunctions) {
   Session session;
   const auto offers_here = [&](const std::string& before, const std::string& word) {
     return std::ranges::count(session.complete(before).words, word) == 1;
@@ -37,7 +37,7 @@ TEST(Completion, FunctionsOfOnesOwn) {
   for (const std::string before :
        {"DROP FUNCTION ", "DESCRIBE ", "CREATE MODEL m INPUT x AS SELECT ", "CREATE FUNCTION f(x) AS soft"})
     EXPECT_TRUE(offers_here(before, "softplus")) << before;
-  // Listed among Weft's, by name.
+  // Listed among Weft's functions, by name.
   const std::string listed = session.execute("SHOW FUNCTIONS").output;
   const std::size_t at = listed.find("softplus(x)");
   ASSERT_NE(at, listed.npos);
@@ -46,7 +46,7 @@ TEST(Completion, FunctionsOfOnesOwn) {
   EXPECT_EQ(listed.substr(at, listed.find('\n', at) - at).find("AS log(1 + exp(x))"), 51u);
 }
 
-TEST(Completion, SettingsAndSizesInsideWith) {
+TEST(Completion, OffersSettingsAndSizesInsideWith) {
   for (const std::string run :
        {"TRAIN gpt2 ", "EXPLAIN TRAIN gpt2 ON pod ", "explain (summary) train gpt2 on pod from 'x' ",
         "SHOW MODELS; INFER gpt2 ", "GENERATE gpt2 PROMPT 'it''s (' ", "-- WITH (\nTRAIN gpt2 "}) {
@@ -65,8 +65,8 @@ TEST(Completion, SettingsAndSizesInsideWith) {
   EXPECT_FALSE(offers("CREATE MODEL m (b = 4) INPUT x[b] AS WITH x AS (", "precision"));
 }
 
-// Whatever is offered for a setting, the setting takes.
-TEST(Completion, OfferedValuesAreTaken) {
+// A setting accepts every value that is offered for it.
+TEST(Completion, OfferedValuesAreAccepted) {
   int values = 0;
   Session fresh;
   for (const std::string_view name : planner::setting_names())
@@ -79,7 +79,7 @@ TEST(Completion, OfferedValuesAreTaken) {
   EXPECT_GE(values, 80);
 }
 
-TEST(Completion, TargetsAfterOn) {
+TEST(Completion, OffersTargetsAfterOn) {
   for (const std::string before :
        {"TRAIN gpt2 ON ", "EXPLAIN INFER gpt2 WITH (b = 4) on ", "TRAIN gpt2 FROM 'a' ON "})
     for (const std::string word : {"pod", "h100", "LOCAL", "GPU", "JOB"})
@@ -87,7 +87,7 @@ TEST(Completion, TargetsAfterOn) {
   EXPECT_TRUE(offers("TRAIN gpt2 ON lo", "LOCAL"));
 }
 
-TEST(Completion, FilesInQuotes) {
+TEST(Completion, OffersFilesInQuotes) {
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder / "inner");
   for (const std::string name : {"my-data.npz", "my-data.csv", ".hidden", "inner/x.weft"})
@@ -110,7 +110,7 @@ TEST(Completion, FilesInQuotes) {
   EXPECT_TRUE(offered("TRAIN gpt2 WITH (distribution = '" + root).empty());
 }
 
-TEST(Completion, NamesOfTheCatalog) {
+TEST(Completion, OffersNamesOfTheCatalog) {
   EXPECT_TRUE(offers("TRAIN gp", "gpt2"));
   EXPECT_TRUE(offers("EXPLAIN (FORMAT meg", "megatron"));
   EXPECT_TRUE(offers("SHOW mo", "MODELS"));

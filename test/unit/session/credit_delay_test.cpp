@@ -31,7 +31,7 @@ Learned bytes_of(const std::string& file) {
   return found;
 }
 
-class CreditAndDelay : public testing::Test {
+class WindowAndDelay : public testing::Test {
  protected:
   std::string train(int ranks, int steps, const std::string& with) const {
     return fmt::format(
@@ -57,8 +57,8 @@ class CreditAndDelay : public testing::Test {
   const TemporaryFolder folder_;
 };
 
-// 200 x 64 numbers are 50 KiB: two parts by themselves, and several in a bucket.
-TEST_F(CreditAndDelay, PartsHaveTheBitsOfTheWhole) {
+// 200 x 64 numbers are 50 KiB: two partitions by themselves, and several in a bucket.
+TEST_F(WindowAndDelay, PartitionsAreBitwiseEqualToTheWhole) {
   for (const int ranks : thorough_or<std::vector<int>>({2, 3, 4}, {3})) {
     const Learned whole = learned(ranks, 3, "prove = false, all_reduce_window = off");
     EXPECT_EQ(learned(ranks, 3, "prove = false, all_reduce_window = '32 KiB', buckets = off"), whole)
@@ -68,17 +68,18 @@ TEST_F(CreditAndDelay, PartsHaveTheBitsOfTheWhole) {
   }
 }
 
-TEST_F(CreditAndDelay, ACreditIsSaidInThePlanAndProven) {
+TEST_F(WindowAndDelay, AWindowIsReportedAndProven) {
   Session session;
   const std::string explain = fmt::format(
       "EXPLAIN TRAIN digits_mlp ON LOCAL 3 WITH (b = 13, f = 200, distribution = 'rank=3: slice b', "
       "buckets = '1 MiB', all_reduce_window = '32 KiB')");
-  const nlohmann::json told = answer(session, explain);
-  EXPECT_NE(told.dump().find("1 all-reduce in 3 parts of at most 32 KiB"), std::string::npos) << told.dump(2);
-  EXPECT_NE(told.dump().find("proven equal to the plan of one device"), std::string::npos);
+  const nlohmann::json explained = answer(session, explain);
+  EXPECT_NE(explained.dump().find("1 all-reduce in 3 parts of at most 32 KiB"), std::string::npos)
+      << explained.dump(2);
+  EXPECT_NE(explained.dump().find("proven equal to the plan of one device"), std::string::npos);
 }
 
-TEST_F(CreditAndDelay, WhatACreditCannotBeIsRefused) {
+TEST_F(WindowAndDelay, RejectsInvalidWindows) {
   Session session;
   const auto refused = [&](const std::string& with) {
     return complaint(session, fmt::format("EXPLAIN TRAIN digits_mlp ON LOCAL 2 WITH ({})", with));
@@ -92,12 +93,12 @@ TEST_F(CreditAndDelay, WhatACreditCannotBeIsRefused) {
 
 // -- delay -----------------------------------------------------------------------------------------
 
-TEST_F(CreditAndDelay, DelayZeroIsTheSynchronousPlan) {
+TEST_F(WindowAndDelay, ZeroDelayIsTheSynchronousPlan) {
   EXPECT_EQ(learned(3, 3, "prove = false, gradient_delay = 0"), learned(3, 3, "prove = false"));
 }
 
-// The first step applies nothing, and each later one what the step before it made.
-TEST_F(CreditAndDelay, AGradientIsAppliedAStepLater) {
+// The first step applies nothing, and each later one applies the gradient of the step before.
+TEST_F(WindowAndDelay, AppliesGradientsOneStepLate) {
   const std::string sgd = "prove = false, optimizer = sgd, learning_rate = 0.1";
   for (const int ranks : thorough_or<std::vector<int>>({2, 3, 4}, {2, 3})) {
     const Learned late = learned(ranks, 2, sgd + ", gradient_delay = 1, all_reduce_window = '32 KiB'"),
@@ -106,11 +107,11 @@ TEST_F(CreditAndDelay, AGradientIsAppliedAStepLater) {
     EXPECT_EQ(without_states(late), without_states(once)) << ranks;
     EXPECT_NE(without_states(learned(ranks, 3, sgd + ", gradient_delay = 1")),
               without_states(learned(ranks, 2, sgd)))
-        << "gradients of two steps were made with the same weights, and of a third not";
+        << "two steps computed gradients with the same weights, and a third did not";
   }
 }
 
-TEST_F(CreditAndDelay, GoesOnFromACheckpointWithTheSameBits) {
+TEST_F(WindowAndDelay, ContinuesFromACheckpointExactly) {
   const std::string kept = folder_ / "kept.safetensors", whole = folder_ / "whole.safetensors";
   const auto to = [&](const std::string& file) {
     return fmt::format("prove = false, gradient_delay = 1, checkpoint = '{}'", file);
@@ -123,24 +124,24 @@ TEST_F(CreditAndDelay, GoesOnFromACheckpointWithTheSameBits) {
   EXPECT_EQ(bytes_of(kept), bytes_of(whole));
 }
 
-TEST_F(CreditAndDelay, IsProvenButForTheDelayAndGoesWithCreditAndShards) {
+TEST_F(WindowAndDelay, IsProvenUpToTheDelayWithWindowsAndShards) {
   Session session;
   for (const std::string spread : {"node=4: slice b; gpu=8: slice b", "node=4: slice b; gpu=8: slice f",
                                    "node=4: slice b; gpu=8: slice b, shard optimizer",
                                    "node=4: slice b; gpu=8: slice b, shard parameters"}) {
-    const nlohmann::json told = answer(
+    const nlohmann::json explained = answer(
         session,
         fmt::format(
             "EXPLAIN TRAIN digits_mlp ON pod WITH (b = 96, f = 2000, gradient_delay = 1, all_reduce_window = "
             "'32 KiB', distribution = '{}')",
             spread));
-    EXPECT_NE(told.dump().find("except that gradients are applied one step later"), std::string::npos)
-        << spread << told.dump(2);
-    EXPECT_NE(told.dump().find("summed and applied one step later"), std::string::npos) << spread;
+    EXPECT_NE(explained.dump().find("except that gradients are applied one step later"), std::string::npos)
+        << spread << explained.dump(2);
+    EXPECT_NE(explained.dump().find("summed and applied one step later"), std::string::npos) << spread;
   }
 }
 
-TEST_F(CreditAndDelay, LearnsAsTheOthersDo) {
+TEST_F(WindowAndDelay, TrainsAsWithoutThem) {
   Session session;
   const auto loss = [&](const std::string& with) {
     return answer(
@@ -155,7 +156,7 @@ TEST_F(CreditAndDelay, LearnsAsTheOthersDo) {
   EXPECT_LT(loss(", gradient_delay = 1"), 1.2 * loss(""));
 }
 
-TEST_F(CreditAndDelay, WhatADelayDoesNotGoWithIsRefused) {
+TEST_F(WindowAndDelay, RejectsInvalidDelayCombinations) {
   Session session;
   const auto refused = [&](const std::string& with) {
     return complaint(session, fmt::format("EXPLAIN TRAIN digits_mlp ON LOCAL 2 WITH ({})", with));

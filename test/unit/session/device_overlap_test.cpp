@@ -1,4 +1,5 @@
-// How things that are done at once slow each other: every pair is tried, and what fails ends it.
+// How concurrent activities slow each other: every pair is measured, and a failure ends the
+// measurement.
 #include <atomic>
 #include <cmath>
 #include <thread>
@@ -13,7 +14,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kShort{5};
 
-TEST(DeviceOverlap, EveryPairIsTried) {
+TEST(DeviceOverlap, MeasuresEveryPair) {
   std::atomic<int> computed = 0, moved = 0;
   const auto counting = [](std::string name, std::atomic<int>& count) {
     return Doing{std::move(name), [&count] {
@@ -32,12 +33,12 @@ TEST(DeviceOverlap, EveryPairIsTried) {
     EXPECT_TRUE(std::isfinite(pair.computes) && pair.computes > 0);
     EXPECT_TRUE(std::isfinite(pair.moves) && pair.moves > 0);
   }
-  // Alone once and beside each of the two, twice at least each time.
+  // Alone once and with each of the two others, at least twice each.
   EXPECT_GE(computed.load(), 2 * 3 * 2);
   EXPECT_GE(moved.load(), 2 * (1 + 2) * 2);
 }
 
-TEST(DeviceOverlap, WhatFailsEndsIt) {
+TEST(DeviceOverlap, AFailureEndsTheMeasurement) {
   int times = 0;
   const Doing fine{"fine", [] { return Status(); }};
   const Doing fails{"fails", [&times]() -> Status {
@@ -53,7 +54,7 @@ TEST(DeviceOverlap, WhatFailsEndsIt) {
   }
 }
 
-TEST(DeviceOverlap, ADeviceCopiesEitherWay) {
+TEST(DeviceOverlap, ADeviceCopiesInBothDirections) {
   const auto moving = movements(std::make_shared<device::DistantDevice>());
   ASSERT_TRUE(moving.ok());
   ASSERT_EQ(moving->size(), 2u);

@@ -1,4 +1,4 @@
-// One way in: whoever asks for the plan of a statement on a target gets the same one.
+// Every statement and command gets the same plan for a model on a target.
 //
 //   EXPLAIN                           the report's plan
 //   EXPLAIN (FORMAT plan)             the plan as text
@@ -21,7 +21,7 @@
 namespace weft::session {
 namespace {
 
-// Times that other tests measure meanwhile would make it another plan.
+// Measurements of concurrent tests would change the plan.
 [[maybe_unused]] const auto* const kOwnData = testing::AddGlobalTestEnvironment(new OwnData);
 
 struct Asked {
@@ -33,7 +33,7 @@ std::string statement(const Asked& asked) {
                      asked.with.empty() ? "" : ", ", asked.with);
 }
 
-// What TRAIN runs and `weft plan prove` proves.
+// The plan that TRAIN runs and `weft plan prove` proves.
 std::string plan_that_runs(const Asked& asked) {
   Knowledge knowledge;
   language::load_shipped(knowledge.catalog);
@@ -55,7 +55,7 @@ void expect_one_plan(const Asked& asked) {
   session.format = Format::text;
   const Reply written = session.execute("EXPLAIN (FORMAT plan) " + statement(asked));
   ASSERT_EQ(written.exit_code, ExitCode::ok) << written.complaint;
-  // Stages say the whole distribution above the plan, plans without them their mesh.
+  // Pipelined plans state the whole distribution above the plan; other plans state their mesh.
   const planner::PlanHead head = planner::read_head(written.output);
   if (planner::is_cut_in_time(head))
     EXPECT_NE(head.model.find(shown), std::string::npos) << head.model << "\n" << shown;
@@ -92,8 +92,8 @@ TEST(Entrances, ChooseTheSamePlanForEveryModelAndCluster) {
       for (const std::string_view task : {"TRAIN", "INFER"}) expect_one_plan({task, model, cluster, ""});
 }
 
-// What EXPLAIN ANALYZE ran is the plan that it shows without.
-TEST(Entrances, AnalyzeRunsThePlanThatIsShown) {
+// EXPLAIN ANALYZE runs the plan that EXPLAIN shows.
+TEST(Entrances, AnalyzeRunsTheShownPlan) {
   for (const std::string_view with : {"", ", micro_batches = 2"}) {
     const std::string train =
         fmt::format("TRAIN digits_mlp ON LOCAL 2 WITH (transport = inproc, threads = 1{})", with);

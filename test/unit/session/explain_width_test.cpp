@@ -1,4 +1,4 @@
-// What EXPLAIN and SHOW print fits the reader's screen, whatever they are asked about.
+// The output of EXPLAIN and SHOW fits the terminal, whatever the statement.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -20,7 +20,7 @@ void expect_fits(std::string_view text, std::size_t width) {
 }
 
 // The longest of each kind: big models on big clusters, plans with measured times, listings.
-TEST(Width, AnswersFitTheScreen) {
+TEST(Width, AnswersFitTheTerminal) {
   for (const std::string_view statement :
        {"EXPLAIN (MESH, OPERATORS, COLLECTIVES, ALTERNATIVES) TRAIN gpt3_175b ON pod WITH (b = 128, "
         "precision = bf16, layers = 1, prove = false, "
@@ -31,7 +31,7 @@ TEST(Width, AnswersFitTheScreen) {
         "EXPLAIN (ANALYZE, OPERATORS, STAGES) TRAIN digits_mlp ON LOCAL 2 STEPS 2 WITH (threads = 1)",
         "SHOW MODELS", "SHOW LAYERS", "SHOW CLUSTERS", "SHOW DEVICES", "SHOW SETTINGS", "SHOW FUNCTIONS",
         "SHOW OPERATORS", "SHOW RULES", "DESCRIBE gpt3_175b", "DESCRIBE superpod"}) {
-    Session session;  // which plans once for both
+    Session session;  // plans only once for both widths
     for (const std::size_t width : {60, 80, 100}) {
       session.width = width;
       const Reply reply = session.execute(statement);
@@ -42,8 +42,9 @@ TEST(Width, AnswersFitTheScreen) {
   }
 }
 
-// One device, ranks, pipelines: the same lines in the same order right below the headline, in forty lines at most.
-TEST(Report, BeginsWithTheSameLinesForEveryTarget) {
+// One device, ranks, pipelines: the same lines in the same order below the headline, at most forty
+// lines.
+TEST(Report, StartsWithTheSameLinesForEveryTarget) {
   for (const std::string_view statement :
        {"EXPLAIN TRAIN digits_mlp", "EXPLAIN INFER digits_mlp", "EXPLAIN TRAIN digits_mlp ON LOCAL 2",
         "EXPLAIN TRAIN digits_mlp ON pod", "EXPLAIN TRAIN digits_mlp ON h100 WITH (micro_batches = 4)"}) {
@@ -61,7 +62,7 @@ TEST(Report, BeginsWithTheSameLinesForEveryTarget) {
   }
 }
 
-// What is recommended holds: the faster precision is faster when it is tried.
+// Recommendations hold: the precision that is reported as faster is faster when used.
 TEST(Report, FasterPrecisionIsFaster) {
   const auto seconds = [](const std::string& precision) {
     Session session;

@@ -1,4 +1,4 @@
-// Several losses with parameters and optimizers of their own, and STATEs that a model renews.
+// Several losses with separate parameters and optimizers, and STATEs that a model updates.
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -48,7 +48,7 @@ double largest_difference(const std::vector<double>& a, const std::vector<double
 
 // -- states
 
-// By gradient descent at 0.25 the slope goes 0, 1, 1.5, 1.75: each step halves what it is short of 2.
+// With SGD at 0.25 the slope goes 0, 1, 1.5, 1.75: each step halves its distance to 2.
 const std::string kAverage =
     "CREATE OR REPLACE MODEL line (b = 4) INPUT x[b], y[b] PARAMETER slope, height "
     "STATE slow, seen OF i64, last[b], largest INIT constant(-1) AS "
@@ -58,7 +58,7 @@ const std::string kAverage =
     "last AS (SELECT gap FROM gap), largest AS (SELECT greatest(largest, max(abs(gap))) FROM largest, gap); ";
 const std::string kDescent = "optimizer = sgd, learning_rate = 0.25";
 
-TEST(StateUpdates, FollowTheirQueriesFromStepToStep) {
+TEST(StateUpdates, FollowTheirQueriesOverSteps) {
   const TemporaryFolder folder;
   const std::string file = folder / "line.safetensors";
   Session session;
@@ -68,14 +68,14 @@ TEST(StateUpdates, FollowTheirQueriesFromStepToStep) {
   for (int step = 0; step < 4; ++step) {
     answer(session,
            fmt::format("TRAIN line FROM '{}' STEPS 1 WITH ({}); SAVE line TO '{}'", kLine, kDescent, file));
-    slow = 0.9 * slow + 0.1 * slopes[step];  // of the slope that the step began with
+    slow = 0.9 * slow + 0.1 * slopes[step];  // with the slope at the beginning of the step
     EXPECT_NEAR(tensor_of(file, "slow").at(0), slow, 1e-6) << step;
     EXPECT_EQ(tensor_of(file, "seen").at(0), step + 1);
   }
-  EXPECT_EQ(tensor_of(file, "last").size(), 4U) << "a state that nothing reads is kept as well";
+  EXPECT_EQ(tensor_of(file, "last").size(), 4U) << "a state without readers is kept as well";
   EXPECT_GT(tensor_of(file, "largest").at(0), 0);
 
-  // What was saved goes on, and INFER reads it without a change.
+  // Training continues from the saved state, and INFER reads it without a change.
   Session later;
   answer(later, kAverage + fmt::format("LOAD line FROM '{}'", file));
   answer(later, fmt::format("INFER line FROM '{}'", kLine));
@@ -84,7 +84,7 @@ TEST(StateUpdates, FollowTheirQueriesFromStepToStep) {
   EXPECT_EQ(tensor_of(file, "seen").at(0), 5);
 }
 
-// Also where the batch, which two of them are of, is sliced.
+// Also where the batch, an index of two of them, is sliced.
 TEST(StateUpdates, AreTheSameOnRanks) {
   const TemporaryFolder folder;
   const auto train = [&](const std::string& on, const std::string& with) {
@@ -123,7 +123,7 @@ struct TrainedGan {
   std::vector<double> d, g, usual;
 };
 
-// Rules rewrite only where they are what is looked at: proving takes longer than training does.
+// Rules are enabled only where they are under test: proving takes longer than training.
 TrainedGan train_gan(const std::string& statement, const std::string& rules = "false") {
   const TemporaryFolder folder;
   const std::string file = folder / "gan.safetensors";
@@ -143,7 +143,7 @@ std::string train_statement(const std::string& goals, int steps, const std::stri
   return fmt::format("TRAIN digits_gan {} FROM '{}' STEPS {} {} {}", on, kDigits, steps, goals, with);
 }
 
-TEST(Goals, BothLossesOfAGanMove) {
+TEST(Goals, TrainsBothLossesOfAGan) {
   const std::string adam = "adam(learning_rate = 0.001, beta1 = 0.5)";
   const TrainedGan trained =
       train_gan(train_statement(fmt::format(fmt::runtime(kBoth), adam, adam), 60), "automatic");
@@ -152,13 +152,12 @@ TEST(Goals, BothLossesOfAGanMove) {
   for (const char* const name : {"d_loss", "g_loss"})
     EXPECT_GT(std::abs(losses[name]["last"].get<double>() - losses[name]["first"].get<double>()), 0.05)
         << name;
-  EXPECT_EQ(losses["d_loss"]["last"], trained.reply["last_loss"])
-      << "the first loss is the one that is shown";
+  EXPECT_EQ(losses["d_loss"]["last"], trained.reply["last_loss"]) << "the first loss is reported";
 }
 
-// A discriminator that is trained at once with its generator takes the step that it takes alone, and the
-// generator too: both gradients are of the weights that the step began with.
-TEST(Goals, LossesAreDescendedOnAtOnce) {
+// A discriminator that is trained together with its generator takes the same step as alone, and so
+// does the generator: both gradients use the weights from the beginning of the step.
+TEST(Goals, LossesAreTrainedSimultaneously) {
   const auto both = train_gan(train_statement(
       fmt::format(fmt::runtime(kBoth), "sgd(learning_rate = 0.5)", "sgd(learning_rate = 2)"), 1));
   const auto d_alone =
@@ -167,17 +166,17 @@ TEST(Goals, LossesAreDescendedOnAtOnce) {
       train_gan(train_statement("MINIMIZE g_loss OVER (\"g_*\") BY sgd(learning_rate = 2)", 1));
   EXPECT_LT(largest_difference(both.d, d_alone.d), 1e-6);
   EXPECT_LT(largest_difference(both.g, g_alone.g), 1e-6);
-  EXPECT_GT(largest_difference(both.d, g_alone.d), 1e-4) << "what no loss names stays";
+  EXPECT_GT(largest_difference(both.d, g_alone.d), 1e-4) << "parameters outside all losses stay";
   EXPECT_GT(largest_difference(both.g, d_alone.g), 1e-4);
 }
 
-TEST(Goals, EveryLeavesStepsOut) {
+TEST(Goals, EverySkipsSteps) {
   const std::string goals =
       "MINIMIZE d_loss OVER (\"d_*\") BY sgd(learning_rate = 0), g_loss OVER (\"g_*\") BY adam(every = 3)";
   const auto before = train_gan(train_statement(goals, 2)), after = train_gan(train_statement(goals, 3));
   const auto untouched =
       train_gan(train_statement("MINIMIZE d_loss OVER (\"d_*\") BY sgd(learning_rate = 0)", 1));
-  EXPECT_EQ(before.g, untouched.g) << "the third step is the first that trains it";
+  EXPECT_EQ(before.g, untouched.g) << "the third step is the first to train it";
   EXPECT_GT(largest_difference(after.g, before.g), 1e-4);
 }
 
@@ -194,8 +193,8 @@ TEST(Goals, AreTheSameOnRanks) {
               spread.reply["losses"]["g_loss"]["last"].get<double>(), 1e-4);
 }
 
-// As one training: each loss' count of steps and moments are in the file.
-TEST(Goals, GoOnFromAFile) {
+// As in one training: the step counter and the moments of each loss are in the file.
+TEST(Goals, ContinueFromAFile) {
   const TemporaryFolder folder;
   const std::string file = folder / "half.safetensors";
   const std::string goals = fmt::format(fmt::runtime(kBoth), "adam", "adam(learning_rate = 0.01, every = 2)");
@@ -215,8 +214,8 @@ TEST(Goals, GoOnFromAFile) {
   EXPECT_EQ(tensor_of(file, "d_w1"), whole.d);
 }
 
-// A part of a model by the layer that holds it.
-TEST(Goals, TrainTheHeadAlone) {
+// Selects a part of a model by the layer that contains it.
+TEST(Goals, TrainOnlyTheHead) {
   const TemporaryFolder folder;
   const std::string file = folder / "head.safetensors";
   Session session;

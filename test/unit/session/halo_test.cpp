@@ -1,5 +1,6 @@
-// Images cut by rows and by columns: what windows see of a block's neighbours, the plans that fetch it, their
-// proof and refutation, and a convolutional net that learns on ranks which hold some rows each.
+// Images sliced by rows and by columns: which neighbouring elements windows need, the plans that
+// fetch them, their proof and refutation, and a convolutional net trained on ranks that hold some
+// rows each.
 #include <cmath>
 #include <string>
 
@@ -34,8 +35,8 @@ DistributedPlan spread_text(const plan::Graph& graph, std::string_view text) {
   return std::move(made).value();
 }
 
-// "" when the plan verifies, computes what one device does, over the field, and the ranks' programs compute
-// what the plan says.
+// "" if the plan verifies, computes what one device does, over the field, and the ranks' programs
+// compute what the plan says.
 std::string wrong_with(const plan::Graph& graph, std::string_view text) {
   const DistributedPlan plan = spread_text(graph, text);
   const std::string wrong = distribute::difference<ops::Field>(graph, plan);
@@ -80,7 +81,7 @@ return most=%1, mean=%2, dmost=%4, dmean=%5
                                     x, windows, of.along(of.high), of.along(of.wide)));
 }
 
-TEST(Sliding, ABlockSeesItsNeighboursBorders) {
+TEST(Sliding, ABlockNeedsHalosOfItsNeighbours) {
   const Sliding same{.window = 3, .stride = 1, .padding = 1, .elements = 8, .windows = 8, .operands = {}};
   EXPECT_EQ(same.seen(Sees::elements, {0, 4}), (Share{0, 5}));
   EXPECT_EQ(same.seen(Sees::elements, {4, 4}), (Share{3, 5}));
@@ -89,14 +90,14 @@ TEST(Sliding, ABlockSeesItsNeighboursBorders) {
   const Sliding halving{.window = 3, .stride = 2, .padding = 1, .elements = 8, .windows = 4, .operands = {}};
   EXPECT_EQ(halving.seen(Sees::elements, {2, 2}), (Share{3, 5}));
   EXPECT_EQ(halving.seen(Sees::windows, {0, 4}), (Share{0, 3}));
-  // Windows of one element with gaps between: the gap is in the block that begins before it.
+  // Windows of one element with gaps: the gap belongs to the block that begins before it.
   const Sliding apart{.window = 1, .stride = 2, .padding = 0, .elements = 8, .windows = 4, .operands = {}};
   EXPECT_EQ(apart.seen(Sees::windows, {3, 1}), (Share{1, 1}));
   EXPECT_EQ(apart.seen(Sees::elements, {2, 2}), (Share{4, 3}));
 }
 
-TEST(Sliding, BordersAreThoseOfTheRankThatNeedsTheWidest) {
-  // Without padding 28 rows become 24: blocks of 7 and of 6 drift apart from rank to rank.
+TEST(Sliding, HalosHaveTheWidthOfTheLargestNeed) {
+  // Without padding, 28 rows become 24: blocks of 7 and of 6 drift apart from rank to rank.
   const Sliding shrinking{.window = 5,
                           .stride = 1,
                           .padding = 0,
@@ -110,7 +111,7 @@ TEST(Sliding, BordersAreThoseOfTheRankThatNeedsTheWidest) {
   EXPECT_EQ(shrinking.borders(1, 4).after, 0);
 }
 
-TEST(Halo, LayoutsWithBordersAreText) {
+TEST(Halo, LayoutsWithHalosPrintAndParse) {
   const plan::Graph graph = ops::read_plan("plan p\n%0 = input {name=x, type=f32[y=8]}\nreturn y=%0\n");
   const plan::Type type = graph.type(graph.outputs()[0].value);
   const plan::Mesh mesh{{{"rank", 3}}};
@@ -128,16 +129,16 @@ TEST(Halo, LayoutsWithBordersAreText) {
   EXPECT_FALSE(read_layout("sliced(y, 1, 1) on a, sliced(y) on b", two, type, graph.symbols()).ok());
 }
 
-TEST(Halo, ConvolutionsAndTheirGradientsAreCutByRows) {
+TEST(Halo, SlicesConvolutionsAndTheirGradientsByRows) {
   const plan::Graph graph = convolution({});
   const DistributedPlan plan = spread_text(graph, "rank=2: slice y");
-  EXPECT_EQ(distribute::count(plan, "halo"), 2);  // of x once for both readers, and of dy
+  EXPECT_EQ(distribute::count(plan, "halo"), 2);  // of x, once for both readers, and of dy
   EXPECT_EQ(distribute::count(plan, "all-gather"), 0);
   EXPECT_EQ(distribute::count(plan, "all-reduce"), 1);  // the weight's gradient
   EXPECT_EQ(distribute::difference<ops::Field>(graph, plan), "");
 }
 
-TEST(Halo, WhateverWindowsAndBlocks) {
+TEST(Halo, WorksForAnyWindowsAndBlocks) {
   Random random(3);
   for (int round = 0; round < 60; ++round) {
     Image image{.high = random.between(3, 11),
@@ -158,7 +159,7 @@ TEST(Halo, WhateverWindowsAndBlocks) {
   }
 }
 
-TEST(Halo, RowsOnOneAxisAndColumnsOrImagesOnAnother) {
+TEST(Halo, CombinesRowsWithColumnsOrImages) {
   const Image image{.high = 9, .wide = 7, .window = 3, .stride = 2, .padding = 1};
   for (const std::string_view text : {"a=2: slice y; b=2: slice x", "a=2: slice x; b=3: slice y",
                                       "a=2: slice b; b=2: slice y", "a=2: slice y; b=2: slice y"}) {
@@ -168,8 +169,8 @@ TEST(Halo, RowsOnOneAxisAndColumnsOrImagesOnAnother) {
   }
 }
 
-// The columns' padding is what the rows' was, whatever becomes of that.
-TEST(Halo, WindowsOfAColumnWithPaddingOnAllSides) {
+// Columns get explicit padding equal to that of the rows, whatever happens to the rows.
+TEST(Halo, SupportsPaddingOnAllSides) {
   const plan::Graph graph = ops::read_plan(R"(plan p
 %0 = input {name=x, type=f32[b=1,c=1,y=6,x=3]}
 %1 = parameter {name=w, type=f32[o=1,c=1,r=3,q=1]}
@@ -181,15 +182,15 @@ return y=%2
   EXPECT_EQ(wrong_with(graph, "rank=2: slice x"), "");
 }
 
-// Of blocks of a row, windows of seven see more than a neighbour has.
-TEST(Halo, WindowsThatReachTooFarAreGathered) {
+// With blocks of one row, windows of seven need more than one neighbour has.
+TEST(Halo, GathersIfWindowsReachTooFar) {
   const plan::Graph graph = convolution({.high = 4, .wide = 4, .window = 7, .stride = 1, .padding = 3});
   const DistributedPlan plan = spread_text(graph, "rank=4: slice y");
   EXPECT_EQ(distribute::count(plan, "halo"), 0);
   EXPECT_EQ(distribute::difference<ops::Field>(graph, plan), "");
 }
 
-TEST(Halo, ABorderTooNarrowIsRefusedWithItsNode) {
+TEST(Halo, RejectsAHaloThatIsTooNarrow) {
   const plan::Graph graph = convolution({});
   const DistributedPlan plan = spread_text(graph, "rank=2: slice y");
   std::string text = plan::print(plan.graph);
@@ -208,7 +209,7 @@ TEST(Halo, ABorderTooNarrowIsRefusedWithItsNode) {
       << proof.error().message;
 }
 
-// Borders that 30 rows on four ranks need are not those of 9 rows on two.
+// The halos of 30 rows on four ranks differ from those of 9 rows on two.
 TEST(Halo, APlanIsProvenAtOtherSizes) {
   const plan::Graph large = convolution({.high = 30, .wide = 16, .window = 5, .stride = 2, .padding = 1});
   const plan::Graph small = convolution({.high = 9, .wide = 6, .window = 5, .stride = 2, .padding = 1});
@@ -221,7 +222,7 @@ TEST(Halo, APlanIsProvenAtOtherSizes) {
   EXPECT_TRUE(proof->holds()) << proof->wrong->what;
 }
 
-TEST(Halo, BordersOfAnotherValueAreRefuted) {
+TEST(Halo, RefutesHalosOfAnotherValue) {
   const plan::Graph one = ops::read_plan(R"(plan p
 %0 = input {name=x, type=f32[b=1,c=1,y=6,x=3]}
 %1 = parameter {name=w, type=f32[o=1,c=1,r=3,q=3]}
@@ -240,7 +241,7 @@ return y=%3
   ASSERT_FALSE(proof->holds());
 }
 
-TEST(Halo, OperatorsThatKnowNoBordersRefuseThem) {
+TEST(Halo, OperatorsWithoutHaloSupportRejectThem) {
   const plan::Graph graph = ops::read_plan(R"(plan p
 %0 = input {name=x, type=f32[y=8], layout="sliced(y) on rank"}
 %1 = halo %0 {axis=rank, along=y, before=1, after=1}
@@ -252,8 +253,9 @@ return y=%2
   EXPECT_NE(layouts.error().message.find("relu"), std::string::npos) << layouts.error().message;
 }
 
-// A row of two images of two channels and four columns is 64 bytes; the ends have one neighbour, not two.
-TEST(Halo, BordersAreWhatIsPaidFor) {
+// A row of two images with two channels and four columns is 64 bytes; the end ranks have one
+// neighbour, not two.
+TEST(Halo, HalosDetermineTheCost) {
   const DistributedPlan plan = spread_text(convolution({}), "rank=4: slice y");
   std::vector<std::int64_t> bytes;
   for (const program::Program& program : program::programs_of(plan.graph, plan.mesh))
@@ -268,8 +270,8 @@ TEST(Halo, BordersAreWhatIsPaidFor) {
   EXPECT_EQ(sim::rank_kinds(plan.graph, plan.mesh, plan.layouts), (sim::Numbering{0, 1, 1, 2}));
 }
 
-// At their own sizes: what is cut, and that the layouts go together.
-TEST(Halo, TheShippedConvnetsAreCutByRows) {
+// At their own sizes: which indices are sliced, and that layouts are consistent.
+TEST(Halo, SlicesShippedConvnetsByRows) {
   for (const std::string_view model : {"digits_conv", "alexnet", "vgg16", "resnet50"}) {
     SCOPED_TRACE(model);
     const train::TrainingPlan plan = distribute::training_plan(model);
@@ -301,7 +303,7 @@ session::Learner small_convnet() {
                                   train::Optimizer::momentum);
 }
 
-TEST(Halo, AConvnetLearnsOnRanksThatHoldRows) {
+TEST(Halo, AConvnetTrainsOnRanksThatHoldRows) {
   const session::Learner learner = small_convnet();
   const session::OneRank alone = session::train_alone(learner);
   for (const std::string_view text :
@@ -325,7 +327,7 @@ TEST(Halo, AConvnetLearnsOnRanksThatHoldRows) {
   }
 }
 
-TEST(Halo, ProcessesFetchBordersAsThreadsDo) {
+TEST(Halo, ProcessesFetchHalosLikeThreads) {
   const session::Learner learner = small_convnet();
   constexpr std::string_view kRows = "rank=2: slice y";
   const auto threads = session::train(learner, kRows, session::on(2), 5);
@@ -334,7 +336,7 @@ TEST(Halo, ProcessesFetchBordersAsThreadsDo) {
   EXPECT_LT(far.relative, 1e-4) << far.worst;
 }
 
-TEST(Halo, RowsOfImagesAreNoBatch) {
+TEST(Halo, DoesNotTreatImageRowsAsABatch) {
   const session::Learner learner = small_convnet();
   const distribute::IndexRoles roles = distribute::index_roles(learner.graph);
   EXPECT_EQ(roles.batch, std::vector<std::string>{"b"});
@@ -356,8 +358,9 @@ SELECT mean(y * y) AS loss FROM y; {1})",
                      rows, then);
 }
 
-// Of a window that reaches to one side only the rank at the end takes nothing, and still is part of the call.
-TEST(Halo, ARankThatTakesNothingMovesTheSameType) {
+// For a window that reaches to only one side, the rank at the end receives nothing but still takes
+// part in the call.
+TEST(Halo, ARankThatReceivesNothingUsesTheSameType) {
   EXPECT_EQ(complaint_of(strided_model(8,
                                        "EXPLAIN ANALYZE TRAIN p ON LOCAL 2 STEPS 2 WITH (transport = inproc, "
                                        "distribution = 'rank=2: slice h', precision = bf16)")),
@@ -365,15 +368,16 @@ TEST(Halo, ARankThatTakesNothingMovesTheSameType) {
 }
 
 // Nine rows in blocks of three: the fourth rank has none.
-TEST(Halo, ARankWithoutRowsNeitherGivesNorTakes) {
+TEST(Halo, ARankWithoutRowsNeitherSendsNorReceives) {
   EXPECT_EQ(complaint_of(strided_model(9,
                                        "EXPLAIN ANALYZE TRAIN p ON LOCAL 4 STEPS 2 WITH (transport = inproc, "
                                        "distribution = 'rank=4: slice h')")),
             "");
 }
 
-// Rows that are cut along one axis already are not cut again, though a pool's loops are all parallel.
-TEST(Halo, APoolIsNoElementwiseOperator) {
+// Rows that are already sliced along one axis are not sliced again, although all loops of a pool
+// are parallel.
+TEST(Halo, DoesNotTreatAPoolAsElementwise) {
   EXPECT_EQ(complaint_of(R"(
 CREATE CLUSTER cl AS 2 NODES OF 2 DEVICES h100 LINK gpu WITHIN node (450 GB/s, 1.5 us) LINK ib ACROSS node (50 GB/s, 5 us);
 CREATE MODEL p (b = 2, c = 2, h = 16, w = 16) INPUT x[b, c, h, w] PARAMETER g[c] AS WITH
@@ -384,8 +388,8 @@ EXPLAIN TRAIN p ON cl WITH (distribution = 'node=2: slice h; gpu=2: slice h'))")
             "");
 }
 
-// The default number of windows, stated: cutting rows must not touch the columns.
-TEST(Halo, ColumnsKeepTheirPaddingWhereRowsAreCut) {
+// The number of windows is stated: slicing rows must not change the columns.
+TEST(Halo, ColumnsKeepTheirPaddingIfRowsAreSliced) {
   const plan::Graph graph = ops::read_plan(R"(plan p
 %0 = input {name=x, type=f32[b=1,c=1,h=8,w=8]}
 %1 = parameter {name=k, type=f32[o=1,c=1,r=3,q=3]}

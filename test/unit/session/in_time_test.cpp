@@ -1,4 +1,4 @@
-// TRAIN with micro-batches and stages: what is learned is what one rank learns of the whole batch.
+// TRAIN with micro-batches and stages gives the same results as one rank on the whole batch.
 #include <signal.h>
 
 #include <atomic>
@@ -33,7 +33,8 @@ struct Learned {
   std::map<std::string, std::vector<float>> tensors;
 };
 
-// Trains in parts, which are sessions of their own that load what the last one saved, and reads what was saved.
+// Trains in several sessions, each of which loads what the previous one saved, and reads the
+// result.
 Learned learn_in_parts(const std::string& model, const std::string& on, const std::string& from,
                        const std::vector<int>& parts, const std::string& with,
                        const std::string& transport = "inproc") {
@@ -81,14 +82,14 @@ void expect_alike(const Learned& one, const Learned& other, double tolerance) {
   }
 }
 
-// What is learned is compared with what one rank learns: that such plans are proven is seen once of each kind, in
-// StagesLearnWhatOneRankDoes, RanksThatTakeUnequalNumbersGoOnFromACheckpoint and ExplainInTime.
+// The results are compared with those of one rank. That such plans are proven is tested once per
+// kind, in StagesTrainLikeOneRank, UnequalMicroBatchesContinueFromACheckpoint and ExplainPipelined.
 constexpr std::string_view kMlpSizes = "b = 32, optimizer = sgd, learning_rate = 0.05, prove = false";
 constexpr std::string_view kGpt =
     "b = 8, s = 8, d = 16, h = 2, layers = 4, optimizer = sgd, learning_rate = 0.05";
 const std::string kGptSizes = fmt::format("{}, prove = false", kGpt);
 
-TEST(TrainInTime, MicroBatchesLearnWhatTheWholeBatchDoes) {
+TEST(TrainPipelined, MicroBatchesTrainLikeTheWholeBatch) {
   const Learned whole = learn("digits_mlp", "", kDigits, 20, std::string(kMlpSizes));
   expect_alike(whole, learn("digits_mlp", "", kDigits, 20, fmt::format("{}, micro_batches = 4", kMlpSizes)),
                1e-4);
@@ -97,7 +98,7 @@ TEST(TrainInTime, MicroBatchesLearnWhatTheWholeBatchDoes) {
       1e-4);
 }
 
-TEST(TrainInTime, StagesLearnWhatOneRankDoes) {
+TEST(TrainPipelined, StagesTrainLikeOneRank) {
   const Learned whole = learn("char_gpt", "", kText, 3, kGptSizes);
   const auto staged = [&](const std::string& on, const std::string& distribution, bool proven = false) {
     expect_alike(whole,
@@ -111,7 +112,7 @@ TEST(TrainInTime, StagesLearnWhatOneRankDoes) {
   staged("ON LOCAL 4", "stage=2: stage; gpu=2: slice h, f, v; micro=2; schedule interleaved");
 }
 
-TEST(TrainInTime, StagesWithMeshesOfTheirOwnLearnWhatOneRankDoes) {
+TEST(TrainPipelined, StagesWithTheirOwnMeshesTrainLikeOneRank) {
   const Learned whole = learn("char_gpt", "", kText, 2, kGptSizes);
   for (const auto& [on, distribution] :
        {std::pair{"ON LOCAL 8",
@@ -133,7 +134,7 @@ TEST(TrainInTime, StagesWithMeshesOfTheirOwnLearnWhatOneRankDoes) {
   }
 }
 
-TEST(TrainInTime, GivesTheSameBitsOnEveryRun) {
+TEST(TrainPipelined, IsBitwiseReproducible) {
   const std::string with =
       fmt::format("{}, distribution = 'stage=2: stage; micro=4; schedule dualpipe'", kGptSizes);
   const Learned once = learn("char_gpt", "ON LOCAL 2", kText, 3, with),
@@ -142,9 +143,10 @@ TEST(TrainInTime, GivesTheSameBitsOnEveryRun) {
   EXPECT_EQ(once.tensors, again.tensors);
 }
 
-// -- ranks that take unequal numbers of micro-batches ---------------------------------------------------
+// -- unequal numbers of micro-batches
+// ----------------------------------------------------------------
 
-TEST(TrainInTime, RanksThatTakeUnequalNumbersLearnWhatOneDoes) {
+TEST(TrainPipelined, UnequalMicroBatchesTrainLikeOneRank) {
   const auto mlp = [](const std::string& on, const std::string& distribution) {
     return learn("digits_mlp", on, kDigits, 12,
                  fmt::format("{}, distribution = '{}'", kMlpSizes, distribution));
@@ -166,7 +168,7 @@ TEST(TrainInTime, RanksThatTakeUnequalNumbersLearnWhatOneDoes) {
   }
 }
 
-TEST(TrainInTime, StagesOfReplicasThatTakeUnequalNumbersToo) {
+TEST(TrainPipelined, StagesWithUnequalMicroBatchesTrainLikeOneRank) {
   const Learned whole = learn("char_gpt", "", kText, 2, kGptSizes);
   for (const char* distribution :
        {"stage=2: stage; data=2: slice b, micro-batches 3:5; micro=4; schedule zb_h1",
@@ -179,8 +181,8 @@ TEST(TrainInTime, StagesOfReplicasThatTakeUnequalNumbersToo) {
   }
 }
 
-// What scales the loss is cut for every micro-batch, which moves nothing.
-TEST(TrainInTime, RanksThatTakeUnequalNumbersInLowerPrecision) {
+// The scale of the loss is sliced for every micro-batch, without communication.
+TEST(TrainPipelined, UnequalMicroBatchesTrainInLowerPrecision) {
   for (const char* precision : {"f16", "bf16"}) {
     SCOPED_TRACE(precision);
     const std::string with = fmt::format("{}, precision = {}", kMlpSizes, precision);
@@ -193,7 +195,7 @@ TEST(TrainInTime, RanksThatTakeUnequalNumbersInLowerPrecision) {
   }
 }
 
-TEST(TrainInTime, RanksThatTakeUnequalNumbersGoOnFromACheckpoint) {
+TEST(TrainPipelined, UnequalMicroBatchesContinueFromACheckpoint) {
   const std::string with =
       "b = 32, optimizer = adam, distribution = 'data=2: slice b, shard optimizer, micro-batches 5:3; "
       "micro=4'";
@@ -203,7 +205,7 @@ TEST(TrainInTime, RanksThatTakeUnequalNumbersGoOnFromACheckpoint) {
   EXPECT_EQ(once.tensors, parts.tensors);
 }
 
-// Stops the processes that this one has started, again and again for a while.
+// Stops the processes that this one has started, repeatedly for a while.
 class SlowChildren {
  public:
   SlowChildren()
@@ -223,8 +225,8 @@ class SlowChildren {
   std::jthread thread_;
 };
 
-// Who is done first waits: what is learned does not hang on how quick anybody is.
-TEST(TrainInTime, ASlowRankLearnsTheSameBits) {
+// Faster ranks wait: results do not depend on the speed of any rank.
+TEST(TrainPipelined, ASlowRankGivesEqualBits) {
   const std::string with =
       fmt::format("{}, distribution = 'data=2: slice b, micro-batches 6:2; micro=4'", kMlpSizes);
   const auto train = [&] {
@@ -239,7 +241,7 @@ TEST(TrainInTime, ASlowRankLearnsTheSameBits) {
   expect_alike(learn("digits_mlp", "", kDigits, 10, std::string(kMlpSizes)), slowed, 1e-4);
 }
 
-TEST(TrainInTime, BatchNormsSayWhatTheyDo) {
+TEST(TrainPipelined, ReportsBatchNormStatistics) {
   Session session;
   const Reply reply = session.execute(fmt::format(
       "CREATE MODEL normed (b = 8, p = 64, f = 6, c = 10) INPUT pixels[b, p], label[b] OF int32 "
@@ -256,8 +258,8 @@ TEST(TrainInTime, BatchNormsSayWhatTheyDo) {
       << reply.output;
 }
 
-// Sizes at which micro-batches are not alike prove nothing, and refute nothing.
-TEST(ExplainInTime, ProvesALossInTiles) {
+// Sizes at which micro-batches differ neither prove nor refute anything.
+TEST(ExplainPipelined, ProvesATiledLoss) {
   Session session;
   EXPECT_TRUE(
       answer(session,
@@ -267,8 +269,9 @@ TEST(ExplainInTime, ProvesALossInTiles) {
           .get<bool>());
 }
 
-// One that is run here is priced as it is cut, and proven as its ranks run it.
-TEST(ExplainInTime, PricesWhatRunsHere) {
+// A step that runs on this machine is estimated as it is partitioned, and proven as its ranks run
+// it.
+TEST(ExplainPipelined, EstimatesPlansOnThisMachine) {
   Session session;
   const auto explain = [&](const std::string& asked) {
     return answer(session, fmt::format("EXPLAIN TRAIN digits_mlp {}", asked));
@@ -280,7 +283,7 @@ TEST(ExplainInTime, PricesWhatRunsHere) {
   EXPECT_NEAR(alone.at("bubble_rate").get<double>(), 0.0, 1e-9);
   EXPECT_TRUE(alone.at("alternatives").empty());
 
-  // Axes of LOCAL ranks have any names.
+  // Axes of LOCAL ranks may have any names.
   const auto staged =
       explain("ON LOCAL 4 WITH (distribution = 'stage=2: stage; data=2: slice b; micro=4; schedule zb_h1')");
   EXPECT_EQ(staged.at("plan"), "stage=2: stage; data=2: slice b; micro=4; schedule zb_h1");
@@ -298,8 +301,8 @@ TEST(ExplainInTime, PricesWhatRunsHere) {
   EXPECT_EQ(explain("ON pod WITH (micro_batches = 4)").at("micro_batches"), 4);
 }
 
-// It runs, and what each pass took stands beside what was predicted.
-TEST(ExplainInTime, MeasuresStages) {
+// It runs, and measured times of passes are printed beside predicted ones.
+TEST(ExplainPipelined, MeasuresStages) {
   const TemporaryFolder folder;
   Session session;
   const std::string page = folder / "step.html", trace = folder / "step.json";
@@ -318,7 +321,7 @@ TEST(ExplainInTime, MeasuresStages) {
     const auto& took = stage.at("measured");
     for (const char* pass : {"forward_seconds", "backward_seconds", "weight_seconds", "update_seconds"})
       EXPECT_GT(took.at(pass).get<double>(), 0.0) << pass;
-    // What a stage does and what it waits are the step.
+    // Busy and waiting time of a stage add up to the step.
     const double busy =
         4 * (took.at("forward_seconds").get<double>() + took.at("backward_seconds").get<double>() +
              took.at("weight_seconds").get<double>());
@@ -332,7 +335,7 @@ TEST(ExplainInTime, MeasuresStages) {
                                       "sums of gradients and update"})
     EXPECT_NE(json.find(text), std::string::npos) << text;
 
-  // The predicted timelines show the whole step: the last to end takes as long as was said.
+  // The predicted timelines show the whole step: the last to end takes the predicted time.
   const std::string_view open = "id=\"data\">";
   const std::size_t begin = html.find(open) + open.size();
   const auto data = nlohmann::json::parse(html.substr(begin, html.find("</script>", begin) - begin));
@@ -351,7 +354,7 @@ TEST(ExplainInTime, MeasuresStages) {
   EXPECT_GT(alone.at("pipeline_stages")[0].at("measured").at("backward_seconds").get<double>(), 0.0);
 }
 
-TEST(TrainInTime, WhatCannotBeIsSaidSo) {
+TEST(TrainPipelined, ReportsInvalidCombinations) {
   Session session;
   const auto train = [&](const std::string& on, const std::string& with) {
     return complaint(session,

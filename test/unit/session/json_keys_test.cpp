@@ -29,7 +29,8 @@ std::set<std::string> documented() {
   return keys;
 }
 
-// "pipeline_stages[].memory_bytes": of leaves. An array of numbers or texts is a leaf, and parts of a step have its keys.
+// "pipeline_stages[].memory_bytes": the paths of leaves. An array of numbers or strings is a leaf,
+// and the parts of a step have its keys.
 void add_keys(const Json& json, const std::string& path, std::set<std::string>& keys) {
   if (json.is_object() && !json.empty()) {
     for (const auto& [name, value] : json.items())
@@ -93,12 +94,13 @@ std::set<std::string> written() {
   return keys;
 }
 
-TEST(JsonKeys, DocumentedAndWrittenAgree) {
+TEST(JsonKeys, DocumentedAndWrittenKeysAgree) {
   const std::set<std::string> in_docs = documented(), found = written();
   ASSERT_GT(in_docs.size(), 100u);
   for (const std::string& key : found)
     EXPECT_TRUE(is_documented(key, in_docs)) << "docs/json.md lacks " << key;
-  // What takes a GPU, a job, a mixed cluster, summation servers, rules that pay or a limit to be written.
+  // Keys that appear only with a GPU, a job, a mixed cluster, summation servers, profitable rules
+  // or a limit.
   const std::regex rare(
       "measured\\.(urgency|first_answer)\\.\\*|hosts|network\\..*|(parameter_)?servers|slices|scatter_gather_"
       "sends|spilled_bytes|seconds_of_"
@@ -114,7 +116,7 @@ TEST(JsonKeys, DocumentedAndWrittenAgree) {
     const bool of_names = key.ends_with(".*") && std::ranges::any_of(found, [&](const std::string& other) {
                             return other.starts_with(key.substr(0, key.size() - 1));
                           });
-    EXPECT_TRUE(of_names) << "nothing writes " << key << ", which docs/json.md has";
+    EXPECT_TRUE(of_names) << "no statement writes " << key << ", which docs/json.md has";
   }
 }
 

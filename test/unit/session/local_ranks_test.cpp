@@ -1,4 +1,4 @@
-// A model trained on several ranks of this machine against the same model on one.
+// A model trained on several ranks of this machine, compared with the same model on one.
 #include <signal.h>
 #include <unistd.h>
 
@@ -29,7 +29,7 @@ using distribute::DistributedPlan;
 Learner small_mlp(train::Optimizer optimizer = train::Optimizer::adam) {
   return learner("digits_mlp", {{"b", 12, {}}, {"p", 8, {}}, {"f", 12, {}}, {"c", 5, {}}}, optimizer);
 }
-// Adam makes a step of full length of a gradient that is nothing but rounding; plain descent does not.
+// Adam takes a full step for a gradient that is pure rounding; plain SGD does not.
 Learner small_gpt(train::Optimizer optimizer) {
   return learner("char_gpt",
                  {{"b", 4, {}}, {"s", 6, {}}, {"d", 8, {}}, {"h", 2, {}}, {"layers", 1, {}}, {"v", 12, {}}},
@@ -44,7 +44,7 @@ void expect_as_alone(const Learner& learner, const OneRank& alone, std::string_v
   EXPECT_LT(apart(alone.weights, outcome.weights).relative, 1e-4) << distribution;
 }
 
-TEST(LocalRanks, SharesAreCutAndPutBack) {
+TEST(LocalRanks, ShardsAreSlicedAndReassembled) {
   const plan::Graph graph = small_mlp().graph;
   const plan::Mesh mesh{{{"a", 2}, {"b", 3}}};
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
@@ -69,7 +69,7 @@ TEST(LocalRanks, SharesAreCutAndPutBack) {
   }
 }
 
-TEST(LocalRanks, AnMlpLearnsTheSameOnAnyNumberOfThreads) {
+TEST(LocalRanks, AnMlpTrainsEquallyOnAnyNumberOfThreads) {
   const Learner mlp = small_mlp();
   const OneRank alone = train_alone(mlp);
   for (const std::int32_t ranks : {1, 2, 3, 4, 5}) {
@@ -81,7 +81,7 @@ TEST(LocalRanks, AnMlpLearnsTheSameOnAnyNumberOfThreads) {
   expect_as_alone(mlp, alone, "data=2: slice b; tensor=2: slice f", on(4));
 }
 
-TEST(LocalRanks, AGptLearnsTheSameOnAnyNumberOfThreads) {
+TEST(LocalRanks, AGptTrainsEquallyOnAnyNumberOfThreads) {
   const Learner gpt = small_gpt(train::Optimizer::momentum);
   const OneRank alone = train_alone(gpt);
   for (const std::string_view distribution :
@@ -90,7 +90,7 @@ TEST(LocalRanks, AGptLearnsTheSameOnAnyNumberOfThreads) {
     expect_as_alone(gpt, alone, distribution, on(distribution[5] - '0'));
 }
 
-TEST(LocalRanks, OverlapWorkersAndTransportDoNotShow) {
+TEST(LocalRanks, OverlapWorkersAndTransportDoNotChangeResults) {
   const Learner mlp = small_mlp();
   const run::DistributedOutcome first = train(mlp, "rank=2: slice b", on(2));
   for (const bool overlap : {false, true})
@@ -104,7 +104,7 @@ TEST(LocalRanks, OverlapWorkersAndTransportDoNotShow) {
     }
 }
 
-TEST(LocalRanks, ProcessesGiveTheSameBitsOnEveryRun) {
+TEST(LocalRanks, ProcessesAreBitwiseReproducible) {
   const Learner mlp = small_mlp();
   const OneRank alone = train_alone(mlp);
   for (const TransportKind transport : {TransportKind::automatic, TransportKind::tcp}) {
@@ -116,7 +116,7 @@ TEST(LocalRanks, ProcessesGiveTheSameBitsOnEveryRun) {
   }
 }
 
-TEST(LocalRanks, TimelinesOfAllRanksComeBack) {
+TEST(LocalRanks, ReturnsTimelinesOfAllRanks) {
   const Learner mlp = small_mlp();
   const DistributedPlan plan = spread(mlp, "rank=3: slice b");
   run::DistributedRun run = steps(5);
@@ -145,7 +145,7 @@ TEST(LocalRanks, TimelinesOfAllRanksComeBack) {
   }
 }
 
-TEST(LocalRanks, WhatIsLearnedComesBackWhileItLearns) {
+TEST(LocalRanks, ReturnsWeightsDuringTraining) {
   const Learner mlp = small_mlp();
   const DistributedPlan plan = spread(mlp, "rank=2: slice f");
   std::vector<run::Weights> kept;
@@ -161,7 +161,7 @@ TEST(LocalRanks, WhatIsLearnedComesBackWhileItLearns) {
   ASSERT_EQ(kept.size(), 3u);
   expect_same_bits(kept.back(), whole->weights);
 
-  // From there it goes on as if it had not stopped.
+  // From there it continues as if it had not stopped.
   run::DistributedRun rest = steps(4);
   rest.training.first_step = 2;
   const auto resumed = run::run_distributed(plan, on(2), *mlp.feed, kept.front(), rest);
@@ -170,7 +170,7 @@ TEST(LocalRanks, WhatIsLearnedComesBackWhileItLearns) {
   EXPECT_EQ(resumed->weights.step, 6);
 }
 
-TEST(LocalRanks, RankZeroCanStopAllOfThem) {
+TEST(LocalRanks, RankZeroCanStopAllRanks) {
   const Learner mlp = small_mlp();
   const DistributedPlan plan = spread(mlp, "rank=3: slice b");
   for (const TransportKind transport : {TransportKind::inproc, TransportKind::automatic}) {
@@ -197,7 +197,7 @@ void expect_says(const std::string& text, const std::string& what) {
   EXPECT_NE(text.find(what), std::string::npos) << "expected: " << what << "\nfound: " << text;
 }
 
-TEST(LocalRanks, ARankThatDiesIsNamed) {
+TEST(LocalRanks, NamesAFailedRank) {
   const Learner mlp = small_mlp();
   const DistributedPlan plan = spread(mlp, "rank=4: slice b");
   run::DistributedRun run = steps(1'000'000);
@@ -224,7 +224,7 @@ run::RankWork named(std::string part, std::string work = {}) {
   return {std::move(part), [kept = std::vector(bytes.begin(), bytes.end())] { return Result(kept); }};
 }
 
-TEST(LocalRanks, ARankThatFailsSaysWhy) {
+TEST(LocalRanks, ReportsWhyARankFailed) {
   for (const TransportKind transport : {TransportKind::inproc, TransportKind::automatic}) {
     const auto failure = run::on_local_ranks(
         on(3, transport), [](const auto& job) { return fail_as_rank_two(job, {}); },
@@ -237,8 +237,8 @@ TEST(LocalRanks, ARankThatFailsSaysWhy) {
   }
 }
 
-// Ranks have the bytes they are given and nothing else of their starter's.
-TEST(LocalRanks, ARankStartsAfresh) {
+// Ranks have only the bytes that they are given, and no other state of the starting process.
+TEST(LocalRanks, RanksStartWithFreshState) {
   const TemporaryFolder folder;
   const std::string file = folder.path() + "/rank";
   grown() = 7;
@@ -247,14 +247,14 @@ TEST(LocalRanks, ARankStartsAfresh) {
   grown() = 0;
   ASSERT_FALSE(failure.has_value()) << failure->error.message;
   for (const std::string_view rank : {"1", "2"}) {
-    std::ifstream told(file + std::string(rank));
+    std::ifstream reported(file + std::string(rank));
     std::string line;
-    std::getline(told, line);
+    std::getline(reported, line);
     EXPECT_EQ(line, fmt::format("{} of 3, grown 0", rank));
   }
 }
 
-TEST(LocalRanks, APartThatTheProgramLacksIsNamed) {
+TEST(LocalRanks, NamesAMissingRankFunction) {
   const auto failure = run::on_local_ranks(
       on(2, TransportKind::automatic), [](const auto&) { return Status(); }, named("juggle"));
   ASSERT_TRUE(failure.has_value());
@@ -270,7 +270,7 @@ std::string run(Session& session, const std::string& text) {
   return reply.output;
 }
 
-TEST(LocalRanks, TrainOnLocalRanksAsAStatement) {
+TEST(LocalRanks, TrainsOnLocalRanksByAStatement) {
   Session session;
   const std::string said = run(session, fmt::format("TRAIN digits_mlp ON LOCAL 3 FROM '{}' STEPS 20 "
                                                     "WITH (distribution = 'rank=3: slice b', holdout = 60)",
@@ -287,7 +287,7 @@ TEST(LocalRanks, TrainOnLocalRanksAsAStatement) {
   EXPECT_EQ(refused.exit_code, ExitCode::user_error);
 }
 
-TEST(LocalRanks, AKilledRankLeavesACheckpointThatGoesOn) {
+TEST(LocalRanks, AKilledRankLeavesAUsableCheckpoint) {
   const TemporaryFolder folder;
   const std::string kept = folder / "kept.safetensors", whole = folder / "whole.safetensors";
   const std::string train = fmt::format(

@@ -1,4 +1,5 @@
-// TRAIN within a memory limit: what a rank really holds, the same bits, and what is refused.
+// TRAIN within a memory limit: what a rank really holds, bitwise equal results, and what is
+// rejected.
 #include <sys/resource.h>
 
 #include <cstdint>
@@ -31,9 +32,9 @@ constexpr bool kSanitized = false;
 constexpr bool kSanitized = false;
 #endif
 
-// 15.7 MiB; within 7 MiB layers are recomputed and a part lies in a file.
+// 15.7 MiB; within 7 MiB, layers are recomputed and some tensors spilled.
 constexpr std::string_view kSizes = "b = 8, s = 64, d = 96, h = 4, layers = 3";
-// 73.8 MiB: so many that they show beside what a process takes.
+// 73.8 MiB: large enough to be visible beside a process's own memory.
 constexpr std::string_view kLargeSizes = "b = 8, s = 128, d = 192, h = 4, layers = 4";
 
 struct Learned {
@@ -59,7 +60,7 @@ Learned learn(const std::string& on, const std::string& with) {
   return run;
 }
 
-// Of the ranks that this process started and that have ended, the most that any held, in bytes.
+// The largest resident size of the ranks that this process started and that have ended, in bytes.
 double held_by_children() {
   struct rusage used {};
   getrusage(RUSAGE_CHILDREN, &used);
@@ -73,16 +74,16 @@ TEST(MemoryLimit, RanksStayWithinIt) {
   const double base = held_by_children();
   const std::string plan = fmt::format("{}, distribution = 'rank=2: slice b'", kLargeSizes);
   const Learned limited = learn("ON LOCAL 2", plan + ", memory = '30 MiB'");
-  // Sanitizers hold as much again beside what is counted.
+  // Sanitizers use as much memory again on top of what is counted.
   if (!kSanitized) EXPECT_LT(held_by_children(), base + kLimit + kMargin);
   EXPECT_TRUE(limited.said.contains("recompute")) << limited.said.dump();
   const Learned whole = learn("ON LOCAL 2", plan);
-  EXPECT_GT(held_by_children(), base + kLimit + kMargin) << "nothing was limited: the test shows nothing";
+  EXPECT_GT(held_by_children(), base + kLimit + kMargin) << "the limit had no effect, so the test is void";
   EXPECT_EQ(limited.said["last_loss"], whole.said["last_loss"]);
   EXPECT_EQ(limited.tensors, whole.tensors);
 }
 
-TEST(MemoryLimit, OneRankRecomputesAndSpillsToTheSameBits) {
+TEST(MemoryLimit, OneRankRecomputesAndSpillsWithEqualBits) {
   const Learned whole = learn("", std::string(kSizes));
   const Learned tight = learn("", fmt::format("{}, memory = '7 MiB'", kSizes));
   EXPECT_TRUE(tight.said.contains("recompute")) << tight.said.dump();
@@ -91,7 +92,7 @@ TEST(MemoryLimit, OneRankRecomputesAndSpillsToTheSameBits) {
   EXPECT_EQ(tight.tensors, whole.tensors);
 }
 
-TEST(MemoryLimit, NarrowNumbersAreTheSameBitsWithinIt) {
+TEST(MemoryLimit, NarrowTypesGiveEqualBitsWithinIt) {
   struct Case {
     std::string_view precision, limit;
     bool spills;
@@ -123,13 +124,13 @@ TEST(MemoryLimit, ExplainShowsWhatTrainDoes) {
   EXPECT_GT(few.at("spilled_bytes").get<double>(), 0);
   EXPECT_GT(few.at("seconds_of_spilled").get<double>(), 0);
   EXPECT_LE(few.at("measured").at("memory_bytes").get<double>(), 7 << 20);
-  // Ranks run what was fitted, not what would not fit.
+  // Ranks run the fitted program, not the one that would not fit.
   const nlohmann::json ranks = explained("ANALYZE", "ON LOCAL 2", "6 MiB', distribution = 'rank=2: slice b");
   EXPECT_GT(ranks.at("seconds_of_spilled").get<double>(), 0);
   EXPECT_GT(ranks.at("measured").at("step_seconds").get<double>(), 0);
 }
 
-// "19.4 MiB" of the complaint.
+// "19.4 MiB" in the error.
 std::pair<double, std::string> least_named(const std::string& said) {
   const std::string_view before = "the smallest needs ";
   const std::size_t at = said.find(before);
@@ -140,7 +141,7 @@ std::pair<double, std::string> least_named(const std::string& said) {
   return {size, rest.substr(digits + 1, rest.find(',') - digits - 1)};
 }
 
-TEST(MemoryLimit, TheLeastThatIsNamedIsEnoughAndLessIsNot) {
+TEST(MemoryLimit, TheReportedMinimumSufficesAndLessDoesNot) {
   for (const std::string& sizes :
        {fmt::format("{}, rules = false", kSizes),
         std::string("b = 4, s = 64, d = 64, h = 2, layers = 1, v = 6000, tiled_loss = true")}) {
@@ -162,8 +163,8 @@ TEST(MemoryLimit, TheLeastThatIsNamedIsEnoughAndLessIsNot) {
   }
 }
 
-// Tiles are held beside what they are put together to: where they leave no room, collectives stay whole.
-TEST(MemoryLimit, TilesThatDoNotFitAreNotCut) {
+// Tiles need memory besides their assembled result: without room for them, collectives stay whole.
+TEST(MemoryLimit, DoesNotTileIfTilesDoNotFit) {
   const std::string sizes =
       "b = 8, s = 64, d = 64, h = 4, layers = 2, prove = false, distribution = 'rank=2: slice "
       "h, f, v, s'";
@@ -176,8 +177,8 @@ TEST(MemoryLimit, TilesThatDoNotFitAreNotCut) {
   EXPECT_FALSE(roomy.said.contains("untiled")) << roomy.said.dump();
 }
 
-// Room is taken before the first step: a folder that is not there is told then.
-TEST(MemoryLimit, AFolderWithoutRoomIsTold) {
+// Spill space is reserved before the first step, so a missing folder is reported then.
+TEST(MemoryLimit, ReportsAMissingSpillFolder) {
   Session session;
   const std::string said = complaint(
       session, fmt::format("TRAIN char_gpt FROM '{}' STEPS 1 WITH ({}, memory = '7 MiB', checkpoint = "

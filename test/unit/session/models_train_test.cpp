@@ -1,4 +1,4 @@
-// Each shipped model learns, in a small version, from data with a rule to find: its loss falls.
+// A small version of each shipped model learns from data with a hidden rule: its loss falls.
 #include <fstream>
 #include <functional>
 
@@ -14,13 +14,13 @@
 namespace weft::session {
 namespace {
 
-// One row of a table, drawn by a rule: numbers with commas between them.
+// One row of a table, drawn by a rule: numbers separated by commas.
 using Draw = std::function<void(Random&, std::vector<double>& row)>;
 
 struct SmallModel {
   std::string name, sizes;
   int steps = 60;
-  double falls_to = 0.8;  // the last loss over the first
+  double falls_to = 0.8;  // the last loss relative to the first
   Draw draw = {};         // none: a text
   int rows = 64;
   double learning_rate = 0.01;
@@ -37,7 +37,8 @@ void image_and_label(Random& random, std::vector<double>& row) {
   row.push_back(label);
 }
 
-// Its left half is bright or dark, the right half the other way, and so are the labels of the pixels.
+// The left half is bright or dark, the right half the opposite, and so are the labels of the
+// pixels.
 void image_and_mask(Random& random, std::vector<double>& row) {
   const auto left = static_cast<double>(random.below(2));
   std::vector<double> mask;
@@ -47,8 +48,8 @@ void image_and_mask(Random& random, std::vector<double>& row) {
   row.insert(row.end(), mask.begin(), mask.end());
 }
 
-// An image of four patches, three of them bright or dark in two of the colours, and a text of three words whose
-// second says which.
+// An image of four patches, three of them bright or dark in two of the colours, and a text of three
+// words, the second of which describes it.
 void image_and_text(Random& random, std::vector<double>& row) {
   const auto kind = static_cast<int>(random.below(64));
   for (int at = 0; at < 3 * 16 * 16; ++at) {
@@ -58,7 +59,7 @@ void image_and_text(Random& random, std::vector<double>& row) {
   for (const double word : {1.0, kind + 2.0, 66.0}) row.push_back(word);
 }
 
-// What was read is written again, one place late.
+// The input is to be written again, shifted by one position.
 void copied_text(Random& random, std::vector<double>& row) {
   std::vector<double> words;
   for (int i = 0; i < 6; ++i) words.push_back(static_cast<double>(2 + random.below(6)));
@@ -68,7 +69,7 @@ void copied_text(Random& random, std::vector<double>& row) {
   row.insert(row.end(), words.begin(), words.end());
 }
 
-// Three numbers, two categories, and a click where the first category is even.
+// Three numbers, two categories, and a click if the first category is even.
 void click(Random& random, std::vector<double>& row) {
   add_noise(random, 3, 1, row);
   const auto first = static_cast<double>(random.below(10)),
@@ -76,7 +77,8 @@ void click(Random& random, std::vector<double>& row) {
   row.insert(row.end(), {first, second, static_cast<double>(static_cast<int>(first) % 2 == 0)});
 }
 
-// Eight nodes in two rings of four: neighbours are alike, but only one of each ring shows what it is.
+// Eight nodes in two rings of four: neighbours have the same label, but only one node of each ring
+// shows its label.
 void two_rings(Random&, std::vector<double>& row) {
   for (int node = 0; node < 8; ++node)
     for (int feature = 0; feature < 2; ++feature) row.push_back(node % 4 == 0 && feature == node / 4 ? 1 : 0);

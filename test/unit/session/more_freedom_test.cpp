@@ -1,5 +1,6 @@
-// More freedom never makes a plan worse: what a search may do with fewer settings it may do with more, and no family that a
-// user writes by hand is quicker than the plan that is chosen. A listed alternative takes what it takes when it is given.
+// More freedom never makes a plan slower: what a search may do with fewer settings it may also do
+// with more, and no standard plan written by hand is faster than the chosen one. A listed
+// alternative takes the listed time when it is given.
 #include <string>
 #include <vector>
 
@@ -62,7 +63,7 @@ std::string said_of(const Planned& one, const Json& plan) {
 }
 
 TEST(MoreFreedom, NeverMakesAPlanSlower) {
-  // The first of each pair allows what the second does, and more.
+  // The first of each pair allows everything that the second does, and more.
   const std::vector<std::pair<std::string, std::string>> settings = {
       {"codecs = 'gradients: int8'", ""},
       {"codecs = 'gradients: int8 or int4, weights: int8'", "codecs = 'gradients: int8'"},
@@ -84,7 +85,7 @@ TEST(MoreFreedom, NeverMakesAPlanSlower) {
     }
 }
 
-TEST(MoreFreedom, NoPlanByHandIsQuickerThanTheOneChosen) {
+TEST(MoreFreedom, NoPlanByHandIsFasterThanTheChosenOne) {
   for (const Planned& one : planned())
     for (const std::string codecs : {"", "codecs = 'gradients: int8'"}) {
       const Json chosen = explained(one, codecs);
@@ -97,8 +98,8 @@ TEST(MoreFreedom, NoPlanByHandIsQuickerThanTheOneChosen) {
     }
 }
 
-// Of those that are listed, each takes what it takes when it is given.
-TEST(MoreFreedom, AnAlternativeIsPricedAsItWouldBeRun) {
+// Each listed alternative takes the listed time when it is given.
+TEST(MoreFreedom, AlternativesAreEstimatedAsTheyWouldRun) {
   for (const Planned& one : every(2, planned())) {
     const Json chosen = explained(one, "");
     ASSERT_FALSE(chosen.at("alternatives").empty());
@@ -113,7 +114,7 @@ TEST(MoreFreedom, AnAlternativeIsPricedAsItWouldBeRun) {
   }
 }
 
-// A setting says what the plan must be able to do; the search finds one that can.
+// A setting states what the plan must support; the search finds a plan that does.
 TEST(MoreFreedom, SettingsConstrainTheSearch) {
   for (const std::string setting : {"sync_every = 8", "gradient_delay = 1"})
     for (const Planned& one : every(3, planned())) {

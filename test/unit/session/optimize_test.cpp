@@ -1,4 +1,4 @@
-// The optimizer's list of stages: what each leaves behind, and that each can be left out.
+// The planner's list of stages: what each one does, and that each can be switched off.
 #include "weft/planner/search/optimize.h"
 
 #include <gtest/gtest.h>
@@ -77,7 +77,7 @@ TEST(Optimize, HasOneListOfStagesInOrder) {
   for (const Stage& stage : stages()) EXPECT_FALSE(stage.purpose.empty()) << stage.name;
 }
 
-TEST(Optimize, EveryStageReportsAndTheTrailIsKept) {
+TEST(Optimize, EveryStageReportsAndKeepsTheTrail) {
   const Case on(2);
   const auto choice = optimize(on.problem);
   ASSERT_TRUE(choice.ok()) << choice.error().message;
@@ -104,7 +104,7 @@ TEST(Optimize, EveryStageReportsAndTheTrailIsKept) {
   EXPECT_EQ(report(*choice, "schedule").seconds, choice->spread->chosen.prediction.seconds);
 }
 
-TEST(Optimize, AStageThatIsOffLeavesThePlanAsItWas) {
+TEST(Optimize, ADisabledStageLeavesThePlanUnchanged) {
   Case on(2);
   on.problem.off = {"rewrite", "rewrite communication", "bucket", "tile collectives",
                     "partition all-reduces"};
@@ -117,7 +117,7 @@ TEST(Optimize, AStageThatIsOffLeavesThePlanAsItWas) {
   EXPECT_EQ(plan::print(choice->spread->chosen.plan.graph), plan::print(plain->chosen.plan.graph));
 }
 
-TEST(Optimize, OneDeviceNeedsNoStageOfSeveral) {
+TEST(Optimize, OneDeviceNeedsNoDistributedStages) {
   Case on(2);
   on.problem.cluster = &on.one;
   on.problem.distribution.given.reset();
@@ -128,8 +128,8 @@ TEST(Optimize, OneDeviceNeedsNoStageOfSeveral) {
   EXPECT_EQ(report(*choice, "distribute").was, StageReport::Was::not_needed);
 }
 
-// What is computed twice is computed once, whether parameters change or not.
-TEST(Optimize, RulesRewriteAPlanThatInfersAndOneThatLearns) {
+// A value that is computed twice is then computed once, whether or not parameters are trained.
+TEST(Optimize, RulesRewriteInferenceAndTrainingPlans) {
   const plan::Graph graph = computed_twice();
   for (const bool learns : {false, true}) {
     SCOPED_TRACE(learns);
@@ -146,9 +146,9 @@ TEST(Optimize, RulesRewriteAPlanThatInfersAndOneThatLearns) {
   }
 }
 
-// A rewrite that pays on one device is kept on several only where it pays there too: what stands at the end
-// is never slower than the plan as it was written.
-TEST(Optimize, ARewriteIsHeldAgainstThePlanAsWrittenOnceItIsSpread) {
+// A rewrite that pays off on one device is kept on several only if it pays off there too: the
+// result is never slower than the original plan.
+TEST(Optimize, ComparesARewriteWithTheOriginalOnceDistributed) {
   const plan::Graph graph = computed_twice();
   for (const double least_gain : {kLeastGain, 0.0})
     for (const char* by_hand : {"node=2: slice b; gpu=2: slice b", "node=2: slice b; gpu=2: slice n",

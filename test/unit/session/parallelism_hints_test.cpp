@@ -1,4 +1,4 @@
-// HINT TP 8, PP 4, ZERO 1: the plan has these degrees, and EXPLAIN says so.
+// HINT TP 8, PP 4, ZERO 1: the plan has these degrees, and EXPLAIN reports them.
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,7 +40,7 @@ TEST(ParallelismHints, TheSummaryHasTheirDegrees) {
             std::string::npos);
 }
 
-TEST(ParallelismHints, ShardingAcrossAPodIsKept) {
+TEST(ParallelismHints, KeepsShardingAcrossAPod) {
   const auto summary =
       planned("DP 32, ZERO 3", "EXPLAIN (FORMAT json) TRAIN digits_mlp ON pod WITH (b = 4096, prove = false)")
           .at("parallelism")
@@ -48,14 +48,14 @@ TEST(ParallelismHints, ShardingAcrossAPodIsKept) {
   EXPECT_EQ(summary, "DP 32 (ZeRO-3)");
 }
 
-TEST(ParallelismHints, GroupsLieWhereTheHintSays) {
+TEST(ParallelismHints, PlacesGroupsOnTheHintedAxis) {
   WEFT_LONG_TEST();
   const auto mesh = planned("TP 4 ON node", kOnPod).at("plan").get<std::string>();
   EXPECT_NE(mesh.find("node=4: slice "), std::string::npos) << mesh;
   EXPECT_EQ(mesh.find("node=4: slice b"), std::string::npos) << mesh;
 }
 
-TEST(ParallelismHints, RanksOfThisMachineKeepThem) {
+TEST(ParallelismHints, RanksOfThisMachineFollowThem) {
   for (const auto& [hint, summary] : {std::pair("TP 2", "TP 2"), std::pair("DP 2", "DP 2")})
     EXPECT_NE(planned(hint, "EXPLAIN (FORMAT json) TRAIN digits_mlp ON LOCAL 2")
                   .at("parallelism")
@@ -65,7 +65,7 @@ TEST(ParallelismHints, RanksOfThisMachineKeepThem) {
         << hint;
 }
 
-TEST(ParallelismHints, WhatCannotBeKeptIsAnError) {
+TEST(ParallelismHints, RejectsInfeasibleHints) {
   const auto refused = [](std::string_view hints, std::string_view explain) {
     Session session;
     return complaint(session, fmt::format("HINT {}; EXPLAIN {}", hints, explain));
@@ -84,7 +84,7 @@ TEST(ParallelismHints, WhatCannotBeKeptIsAnError) {
             std::string::npos);
 }
 
-// Settings of former names work, and each says once how it is called now.
+// Settings under former names work, and each prints its current name once.
 TEST(FormerNames, WorkWithOneNote) {
   Session session;
   Reply first = session.execute("SET gives_way = true");

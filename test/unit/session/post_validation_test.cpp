@@ -1,4 +1,5 @@
-// Steps that are taken before the norm of all gradients is known, and taken back: the same bits as without.
+// Steps taken before the norm of all gradients is known, and undone if necessary: bitwise equal to
+// steps that wait for it.
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -52,17 +53,17 @@ INSTANTIATE_TEST_SUITE_P(
                     How{"StagesAndData", "ON LOCAL 4",
                         "optimizer = momentum, distribution = 'stage=2: stage; data=2: slice b; micro=2'"},
                     How{"Narrow", "", "precision = f16, loss_scale = 1024"},
-                    // Gradients that overflow: the step is taken back, whatever the norm.
+                    // Gradients that overflow: the step is undone, whatever the norm.
                     How{"Overflow", "ON LOCAL 2",
                         "precision = f16, loss_scale = 1e19, distribution = 'stage=2: stage; micro=2'"}),
     [](const auto& info) { return info.param.name; });
 
-TEST_P(PostValidation, GivesTheSameBits) {
+TEST_P(PostValidation, GivesEqualBits) {
   const How& how = GetParam();
   std::map<std::string, std::string> by_clip;
   for (const std::string clip : {"1000", "0.01"}) {
     const std::string with = fmt::format("{}, clip_norm = {}", how.with, clip);
-    // What is learned does not hang on the proof; one is enough to see that there is one.
+    // Results do not depend on the proof; proving once is enough.
     const bool proven = clip == "1000";
     const Learned before = learn(how.on, with + ", prove = false"),
                   after = learn(how.on, fmt::format("{}, post_validation = true, prove = {}", with, proven));
@@ -71,12 +72,13 @@ TEST_P(PostValidation, GivesTheSameBits) {
     if (proven) EXPECT_FALSE(after.said.contains("unproven")) << after.said;
     for (const auto& [name, bytes] : after.tensors) by_clip[clip] += bytes;
   }
-  // One of the norms is too large and the other is not; steps that overflow change nothing with either.
+  // With one of the clips the norm is too large, with the other it is not; steps that overflow
+  // change nothing with either.
   EXPECT_EQ(by_clip["1000"] == by_clip["0.01"], how.name == "Overflow");
 }
 
-// Gradients that are no numbers make weights that are none, the same ones with and without.
-TEST(PostValidation, WhatIsNoNumberIsNoNumberWithout) {
+// NaN gradients give NaN weights, the same ones with and without post-validation.
+TEST(PostValidation, NaNGradientsGiveEqualWeights) {
   const auto learned = [](const std::string& more) {
     const TemporaryFolder folder;
     const std::string file = folder / "root.safetensors";

@@ -1,4 +1,4 @@
-// Precision as a policy: what is narrow, what is kept in f32, and that a model learns as it does in f32.
+// Precision as a policy: what is narrow, what is kept in f32, and that a model trains as in f32.
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -20,7 +20,7 @@ namespace {
 using Json = nlohmann::json;
 
 const std::string kDigits = WEFT_SOURCE_DIR "/examples/digits.csv.gz";
-const std::string kText = WEFT_SOURCE_DIR "/LICENSE";  // a text that stays as it is
+const std::string kText = WEFT_SOURCE_DIR "/LICENSE";  // a text that does not change
 const std::string kSmallGpt = "b = 2, s = 16, d = 32, layers = 1, h = 2, rules = false";
 
 double last_loss(const std::string& statement) {
@@ -50,8 +50,9 @@ std::string digits(const std::string& on, const std::string& with, int steps = 3
       kDigits, steps, with);
 }
 
-// bf16 has 8 bits of a number: a loss of about 1 after 30 steps is within 2 % of that in f32, f16 within 1 %.
-TEST(Precision, DigitsAreLearnedAsInF32) {
+// bf16 keeps 8 bits of precision: a loss of about 1 after 30 steps is within 2 % of that in f32,
+// with f16 within 1 %.
+TEST(Precision, DigitsTrainAsInF32) {
   const double f32 = last_loss(digits("", ""));
   ASSERT_LT(f32, 1.5);
   EXPECT_NEAR(last_loss(digits("", ", precision = bf16")), f32, 0.02 * f32);
@@ -59,7 +60,7 @@ TEST(Precision, DigitsAreLearnedAsInF32) {
   EXPECT_NEAR(last_loss(digits("", ", precision = f16")), f32, 0.01 * f32);
 }
 
-TEST(Precision, ATransformerLearnsAsInF32) {
+TEST(Precision, ATransformerTrainsAsInF32) {
   const auto train = [&](const std::string& with) {
     return last_loss(fmt::format("TRAIN char_gpt FROM '{}' STEPS 20 WITH ({}{})", kText, kSmallGpt, with));
   };
@@ -68,10 +69,10 @@ TEST(Precision, ATransformerLearnsAsInF32) {
   EXPECT_NEAR(train(", precision = f16"), f32, 0.01 * f32);
 }
 
-// f8 has 3 or 4 bits of a number, and each row a scale. A transformer's loss is within 1 % of that in bf16. A loss of a
-// quarter after 30 steps of digits is 4 % off for one draw of first weights (of 24 the standard deviation), to either
-// side, and 1 % on average.
-TEST(Precision, InF8AModelLearnsAsInBf16) {
+// f8 keeps 3 or 4 bits of precision, with a scale per row. A transformer's loss is within 1 % of
+// that in bf16. For digits, a loss of 0.25 after 30 steps is off by 4 % in either direction for one
+// random initialization (standard deviation over 24), and by 1 % on average.
+TEST(Precision, F8TrainsAsInBf16) {
   double numbers = 0, numbers_in_f8 = 0;
   for (const int seed : {1, 2, 3, 4, 5, 6}) {
     const auto with = [&](std::string_view precision) {
@@ -92,8 +93,8 @@ TEST(Precision, InF8AModelLearnsAsInBf16) {
   EXPECT_NEAR(numbers_in_f8, numbers, 0.05 * numbers);
 }
 
-// What the backward pass reads for the gradients of weights alone is kept in a byte an element.
-TEST(Precision, InF8LessIsKept) {
+// Values that the backward pass reads only for weight gradients are kept in one byte per element.
+TEST(Precision, F8KeepsLess) {
   Session session;
   const auto kept = [&](const std::string& precision) {
     return answer(session, "EXPLAIN (FORMAT json) TRAIN gpt2 WITH (b = 2, layers = 2, precision = " +
@@ -103,8 +104,8 @@ TEST(Precision, InF8LessIsKept) {
   EXPECT_LT(kept("f8"), 0.9 * kept("bf16"));
 }
 
-// Updates that are smaller than half the distance between two bf16 numbers are lost without master weights.
-TEST(Precision, MasterWeightsKeepWhatAWeightTooCoarseLoses) {
+// Updates smaller than half the distance between two bf16 numbers are lost without master weights.
+TEST(Precision, MasterWeightsKeepSmallUpdates) {
   const TemporaryFolder folder;
   std::ofstream(folder / "one.csv") << "1\n";
   const std::string model =
@@ -120,7 +121,7 @@ TEST(Precision, MasterWeightsKeepWhatAWeightTooCoarseLoses) {
 }
 
 // Of 9,610 parameters.
-TEST(Precision, BytesAParameterAreInThePlanAndSaid) {
+TEST(Precision, ReportsBytesPerParameter) {
   Session session;
   const auto explain = [&](const std::string& with) {
     return answer(session, "EXPLAIN (FORMAT json) TRAIN digits_mlp WITH (b = 32, " + with + ")");
@@ -136,7 +137,7 @@ TEST(Precision, BytesAParameterAreInThePlanAndSaid) {
   EXPECT_EQ(pure["memory"]["optimizer"], 4 * 9610);
 }
 
-TEST(Precision, WhatIsSavedGoesOnBitForBit) {
+TEST(Precision, ContinuesFromAFileExactly) {
   for (const std::string precision : {"bf16", "f16"}) {
     const TemporaryFolder folder;
     const std::string with = ", precision = " + precision;
@@ -150,8 +151,8 @@ TEST(Precision, WhatIsSavedGoesOnBitForBit) {
   }
 }
 
-// Weights from elsewhere have no masters: these are the weights themselves then.
-TEST(Precision, MastersBeginAsTheWeightsThatThereAre) {
+// Weights from other sources have no master weights: these start as the weights themselves.
+TEST(Precision, MasterWeightsStartAsTheExistingWeights) {
   const TemporaryFolder folder;
   Session pure, mixed;
   answer(pure, fmt::format("{}; SAVE digits_mlp TO '{}'",
@@ -162,7 +163,8 @@ TEST(Precision, MastersBeginAsTheWeightsThatThereAre) {
   EXPECT_LT(went_on["last_loss"].get<double>(), 2.3);  // 2.6 from new initial values
 }
 
-// 2^60 is no number of f16: the gradient of the loss is infinite, the step is skipped and the scale halves.
+// 2^60 overflows in f16: the gradient of the loss is infinite, the step is skipped and the scale
+// halves.
 TEST(Precision, AnOverflowSkipsTheStep) {
   const TemporaryFolder folder;
   std::ofstream(folder / "one.csv") << "1\n";
@@ -179,7 +181,7 @@ TEST(Precision, AnOverflowSkipsTheStep) {
   train(1);  // 2^17 is too large
   EXPECT_EQ(number_at(folder / "m", "w.master"), 1);
   EXPECT_EQ(number_at(folder / "m", "loss_scale"), 0x1p16f);
-  train(3);  // 2^16 too; 2^15 times the gradient, 2, as well
+  train(3);  // so is 2^16; and 2^15 times the gradient, 2
   EXPECT_EQ(number_at(folder / "m", "w.master"), 1);
   EXPECT_EQ(number_at(folder / "m", "loss_scale"), 0x1p14f);
   train(4);  // w - 0.25 * 2 w
@@ -189,7 +191,7 @@ TEST(Precision, AnOverflowSkipsTheStep) {
   EXPECT_EQ(number_at(folder / "m", "loss_scale"), 0x1p15f);
 }
 
-TEST(Precision, AScaleThatCollapsesIsSaid) {
+TEST(Precision, ReportsACollapsedScale) {
   const TemporaryFolder folder;
   std::ofstream(folder / "large.csv") << "100000\n";
   Session session;
@@ -203,7 +205,7 @@ TEST(Precision, AScaleThatCollapsesIsSaid) {
       << said;
 }
 
-TEST(Precision, RanksKeepMastersInSlicesAndProveIt) {
+TEST(Precision, RanksKeepSlicedMasterWeights) {
   const double alone = last_loss(digits("", ", precision = bf16", 10));
   for (const std::string spread :
        {"slice b", "slice f", "slice b, shard optimizer", "slice b, shard parameters"}) {
@@ -219,7 +221,7 @@ TEST(Precision, RanksKeepMastersInSlicesAndProveIt) {
   }
 }
 
-// What is gathered of a sharded optimizer are the narrow weights, what is summed are wide gradients.
+// A sharded optimizer gathers narrow weights and reduces wide gradients.
 TEST(Precision, ShardsGatherNarrowWeights) {
   Session session;
   const Reply reply = session.execute(
@@ -250,7 +252,7 @@ TEST(Precision, ShardsGatherNarrowWeights) {
   EXPECT_EQ(sums, 1u) << reply.output;
 }
 
-TEST(Precision, MicroBatchesAndStagesAddUpInF32) {
+TEST(Precision, MicroBatchesAndStagesAccumulateInF32) {
   const double alone = last_loss(digits("", ", precision = f16", 10));
   const auto spread = [&](const std::string& on, const std::string& with) {
     return last_loss(digits(on, ", precision = f16, transport = inproc, " + with, 10));
@@ -260,7 +262,7 @@ TEST(Precision, MicroBatchesAndStagesAddUpInF32) {
               0.01 * alone);
 }
 
-TEST(Precision, GradientsAreOfTheTypeOrWide) {
+TEST(Precision, GradientsHaveTheModelsTypeOrAreWide) {
   Session session;
   EXPECT_NE(complaint(session, digits("", ", precision = f16, gradient_precision = bf16"))
                 .find("gradient_precision = bf16"),

@@ -1,4 +1,4 @@
-// TRAIN that computes part of its forward pass again: the same bits in less memory.
+// TRAIN that recomputes part of its forward pass: bitwise equal results in less memory.
 #include <cstring>
 #include <map>
 #include <string>
@@ -20,7 +20,7 @@ const std::string kDigits = WEFT_SOURCE_DIR "/examples/digits.csv.gz";
 
 using Tensors = std::map<std::string, std::string>;
 
-// What is learned, and the last loss, to the bit.
+// The learned tensors and the last loss, bit for bit.
 Tensors learned_bits(const std::string& before, const std::string& model, const std::string& on,
                      const std::string& from, const std::string& with) {
   const TemporaryFolder folder;
@@ -45,14 +45,14 @@ Tensors learned_bits(const std::string& before, const std::string& model, const 
 
 constexpr std::string_view kGpt = "b = 4, s = 16, d = 16, h = 2, layers = 2";
 
-TEST(TrainRecompute, GivesTheSameBitsOnOneRank) {
+TEST(TrainRecompute, GivesEqualBitsOnOneRank) {
   const Tensors kept = learned_bits("", "char_gpt", "", kText, std::string(kGpt));
   for (const std::string_view what : {"layers", "selective", "gpt_block.1", "none"})
     EXPECT_EQ(learned_bits("", "char_gpt", "", kText, fmt::format("{}, recompute = '{}'", kGpt, what)), kept)
         << what;
 }
 
-TEST(TrainRecompute, GivesTheSameBitsOnRanksAndInTime) {
+TEST(TrainRecompute, GivesEqualBitsOnRanksAndPipelined) {
   const std::vector<std::string_view> hows = {"rank=2: slice h, f, v, s", "rank=2: slice b",
                                               "rank=2: slice b; micro=2", "stage=2: stage; micro=2",
                                               "stage=2: stage; micro=4; schedule zb_h1"};
@@ -70,8 +70,8 @@ TEST(TrainRecompute, GivesTheSameBitsOnRanksAndInTime) {
   }
 }
 
-// Narrow values are rounded at their nodes, whether a loop over rows goes on with them or they are stored.
-TEST(TrainRecompute, NarrowNumbersKeepTheirBits) {
+// Narrow values are rounded at their nodes, whether a fused loop reads them or they are stored.
+TEST(TrainRecompute, NarrowTypesGiveEqualBits) {
   const std::vector<std::string_view> precisions = {"bf16", "f16", "f8", "pure_bf16"};
   for (const std::string_view precision : every(3, precisions)) {
     const std::string sizes = fmt::format("{}, precision = {}", kGpt, precision);
@@ -83,8 +83,8 @@ TEST(TrainRecompute, NarrowNumbersKeepTheirBits) {
   }
 }
 
-// Norms by root mean squares, gates, rotary positions; rows of an odd length.
-TEST(TrainRecompute, NarrowNumbersOfOtherLayersKeepTheirBits) {
+// RMS norms, gates, rotary positions; rows of odd length.
+TEST(TrainRecompute, NarrowTypesOfOtherLayersGiveEqualBits) {
   const std::string sizes = "b = 3, s = 7, d = 18, h = 3, f = 21, layers = 2, v = 256, precision = bf16";
   const Tensors kept = learned_bits("", "llama2_7b", "", kText, sizes);
   for (const std::string_view what : {"layers", "selective"})
@@ -93,7 +93,7 @@ TEST(TrainRecompute, NarrowNumbersOfOtherLayersKeepTheirBits) {
         << what;
 }
 
-TEST(TrainRecompute, NarrowNumbersKeepTheirBitsOnRanksAndInTime) {
+TEST(TrainRecompute, NarrowTypesGiveEqualBitsOnRanksAndPipelined) {
   const std::vector<std::string_view> hows = {"rank=2: slice b; micro=2", "rank=2: slice h, f, v, s",
                                               "stage=2: stage; micro=2",
                                               "stage=2: stage; micro=4; schedule zb_h1"};
@@ -110,8 +110,8 @@ TEST(TrainRecompute, NarrowNumbersKeepTheirBitsOnRanksAndInTime) {
     }
 }
 
-// A copy of a dropout drops what the original does.
-TEST(TrainRecompute, DropoutDrawsTheSameNumbersAgain) {
+// A recomputed dropout drops the same elements as the original.
+TEST(TrainRecompute, DropoutDrawsTheSameMaskAgain) {
   const std::string model =
       "CREATE MODEL dropped (b = 16, p = 64, f = 32, c = 10) INPUT pixels[b, p], label[b] OF int32 "
       "PARAMETER w[p, f] INIT normal(0, 0.1), v[f, c] INIT normal(0, 0.1) AS WITH "
@@ -125,7 +125,7 @@ TEST(TrainRecompute, DropoutDrawsTheSameNumbersAgain) {
             learned_bits(model, "dropped", "ON LOCAL 2", kDigits, "b = 16"));
 }
 
-TEST(TrainRecompute, TheDistributionOfAnAnswerSaysIt) {
+TEST(TrainRecompute, TheAnswersDistributionStatesIt) {
   Session session;
   const auto said =
       answer(session, fmt::format("TRAIN char_gpt ON LOCAL 2 FROM '{}' STEPS 1 WITH ({}, recompute = layers, "
@@ -134,7 +134,7 @@ TEST(TrainRecompute, TheDistributionOfAnAnswerSaysIt) {
   EXPECT_NE(said.dump().find("; recompute layers"), std::string::npos) << said.dump();
 }
 
-TEST(TrainRecompute, WhatCannotBeIsSaidSo) {
+TEST(TrainRecompute, ReportsInvalidCombinations) {
   Session session;
   const auto train = [&](const std::string& with) {
     return complaint(session,

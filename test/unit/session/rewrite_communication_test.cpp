@@ -1,4 +1,5 @@
-// Rules that rewrite what ranks exchange: where they fire, where they decline, and that the numbers stay.
+// Rules that rewrite communication: where they apply, where they decline, and that results stay the
+// same.
 #include "weft/planner/search/rewrite/rewrite_communication.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +19,7 @@
 namespace weft::search {
 namespace {
 
-// Two nodes of two devices; `across` bytes a second between the nodes.
+// Two nodes of two devices; `across` bytes per second between nodes.
 cluster::Cluster two_by_two(double across) {
   cluster::Cluster made{"pod", some_gpu(100e12), {}};
   const auto add = [&](std::string name, std::string wire, double rate) {
@@ -47,7 +48,7 @@ PredictedPlan predicted(distribute::DistributedPlan plan, const Machine& machine
   return made;
 }
 
-// A plan that somebody wrote for a mesh, and the same plan of one device.
+// A distributed plan written by hand, and the same plan for one device.
 struct Written {
   plan::Graph one_device;
   distribute::DistributedPlan plan;
@@ -90,7 +91,7 @@ constexpr std::string_view kTwoSums = R"(plan two_sums
 return y=%7
 )";
 
-TEST(RewriteCommunication, TwoSumsThatAreAddedAreSentOnce) {
+TEST(RewriteCommunication, TwoAddedSumsAreSentOnce) {
   const cluster::Cluster pod = two_by_two(10e9);
   const Written written(kTwoSums, "node=2, gpu=2");
   const PredictedPlan before = predicted(Written(kTwoSums, "node=2, gpu=2").plan, machine_with_peak(pod));
@@ -101,7 +102,7 @@ TEST(RewriteCommunication, TwoSumsThatAreAddedAreSentOnce) {
   EXPECT_FALSE(found.trail.empty());
 }
 
-TEST(RewriteCommunication, WhatIsCutAfterASumIsScattered) {
+TEST(RewriteCommunication, AnAllReduceThatIsSlicedBecomesAReduceScatter) {
   const cluster::Cluster pod = two_by_two(10e9);
   constexpr std::string_view text = R"(plan a_share
 %0 = input {name=x, type=f32[b=512,d=512], layout="sliced(d) on gpu"}
@@ -119,8 +120,8 @@ return y=%5
   EXPECT_EQ(count(found.plan->plan.graph, ops::reduce_scatter()), 1u);
 }
 
-// Another reads one of the sums: merged, both are still sent.
-TEST(RewriteCommunication, ASumThatOthersReadStaysAsItIs) {
+// Another node reads one of the sums: merged, both would still be sent.
+TEST(RewriteCommunication, ASumWithOtherReadersStays) {
   const cluster::Cluster pod = two_by_two(10e9);
   std::string text(kTwoSums);
   text.replace(text.find("return y=%7"), std::string_view("return y=%7").size(),
@@ -132,7 +133,7 @@ TEST(RewriteCommunication, ASumThatOthersReadStaysAsItIs) {
   EXPECT_FALSE(found.why_not.empty());
 }
 
-TEST(RewriteCommunication, ARuleThatIsNotProvenNeverFires) {
+TEST(RewriteCommunication, AnUnprovenRuleIsNeverApplied) {
   const cluster::Cluster pod = two_by_two(10e9);
   const PredictedPlan before = predicted(Written(kTwoSums, "node=2, gpu=2").plan, machine_with_peak(pod));
   std::vector<std::string> asked;
@@ -145,8 +146,9 @@ TEST(RewriteCommunication, ARuleThatIsNotProvenNeverFires) {
   EXPECT_LT(asked.size(), 10u) << "only rules that would be used are proven";
 }
 
-// Gradients of a model that both axes cut by the batch are summed in two levels where the outer axis is slow.
-TEST(RewriteCommunication, RanksLearnTheSameFromTheRewrittenPlan) {
+// Gradients of a model whose batch is sliced along both axes are reduced hierarchically if the
+// outer axis is slow.
+TEST(RewriteCommunication, RanksTrainEquallyWithTheRewrittenPlan) {
   const session::Learner learner =
       session::learner("digits_mlp", {{"b", 32, {}}, {"f", 64, {}}}, train::Optimizer::sgd);
   const cluster::Cluster pod = two_by_two(1e6);
@@ -162,11 +164,11 @@ TEST(RewriteCommunication, RanksLearnTheSameFromTheRewrittenPlan) {
   const auto two_levels = session::train(learner, found.plan->plan, session::on(4), 10);
   const session::Apart apart = session::apart(plain.weights, two_levels.weights);
   EXPECT_LT(apart.relative, 1e-5) << apart.worst;
-  EXPECT_NE(plain.training.first_loss, plain.training.last_loss);  // the weights moved
+  EXPECT_NE(plain.training.first_loss, plain.training.last_loss);  // the weights changed
 }
 
-// The same on links that are alike: two levels only add exchanges.
-TEST(RewriteCommunication, WhereTheStepGetsNoFasterThePlanStays) {
+// The same on equal links: two levels only add exchanges.
+TEST(RewriteCommunication, KeepsThePlanIfTheStepGetsNoFaster) {
   const session::Learner learner =
       session::learner("digits_mlp", {{"b", 32, {}}, {"f", 64, {}}}, train::Optimizer::sgd);
   const cluster::Cluster pod = two_by_two(400e9);

@@ -1,4 +1,4 @@
-// Sequences sliced over ranks whose keys go around: the same losses as one rank, and less to hold.
+// Ring attention: the same losses as on one rank, and less memory.
 #include <cmath>
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string kText = WEFT_SOURCE_DIR "/LICENSE";  // a text that stays as it is
+const std::string kText = WEFT_SOURCE_DIR "/LICENSE";  // a text that does not change
 
 double loss_after(const std::string& model, int ranks, const std::string& with) {
   Session session;
@@ -33,7 +33,7 @@ void expect_one_ranks_loss(const std::string& model, int ranks, const std::strin
   EXPECT_NEAR(found, alone, within * alone) << model << " on " << ranks << ": " << sizes;
 }
 
-TEST(RingTrain, LearnsWhatOneRankLearns) {
+TEST(RingTrain, TrainsLikeOneRank) {
   const std::string small = "b = 2, d = 16, h = 2, layers = 1, prove = false";
   expect_one_ranks_loss("char_gpt", 2, "s = 32, " + small, 1e-4);
   expect_one_ranks_loss("char_gpt", 3, "s = 31, " + small, 1e-4);  // blocks of 11, 11 and 9
@@ -42,15 +42,15 @@ TEST(RingTrain, LearnsWhatOneRankLearns) {
   expect_one_ranks_loss("char_gpt", 2, "s = 32, micro_batches = 2, " + small, 1e-4);
 }
 
-TEST(RingTrain, IsProvenAndSaysHowItIsSpread) {
+TEST(RingTrain, IsProvenAndReportsItsDistribution) {
   Session session;
-  const Json told =
+  const Json explained =
       answer(session, fmt::format("TRAIN char_gpt FROM '{}' STEPS 1 ON LOCAL 2 WITH (transport = inproc, "
                                   "b = 2, s = 16, d = 16, h = 2, layers = 1, "
                                   "distribution = 'rank=2: slice s, ring attention')",
                                   kText));
-  EXPECT_EQ(told.value("plan", ""), "rank=2: slice s, ring attention") << told.dump(1);
-  EXPECT_FALSE(told.contains("unproven")) << told.dump(1);
+  EXPECT_EQ(explained.value("plan", ""), "rank=2: slice s, ring attention") << explained.dump(1);
+  EXPECT_FALSE(explained.contains("unproven")) << explained.dump(1);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Servers that add up, as a user asks for them: what is learned, what EXPLAIN says, and what is refused.
+// Summation servers as a user requests them: training results, what EXPLAIN reports, and what is
+// rejected.
 #include <string>
 
 #include <fmt/format.h>
@@ -24,7 +25,7 @@ double loss_with(const std::string& with) {
       .get<double>();
 }
 
-TEST(Servers, RanksLearnAsAmongThemselves) {
+TEST(Servers, RanksTrainAsWithoutServers) {
   const double among_ranks = loss_with(""), with_one = loss_with(", parameter_servers = 1");
   EXPECT_NEAR(with_one, among_ranks, 1e-4 * among_ranks);
   EXPECT_EQ(loss_with(", parameter_servers = 2"), with_one);
@@ -40,14 +41,16 @@ Json plan_on_wires(const std::string& with) {
                   with));
 }
 
-// On wires that are slow, servers shorten the step, and more of them more, as far as there are ranks.
-TEST(Servers, SpareHostsAddUpWhereThatIsQuicker) {
+// On slow links servers shorten the step, and more of them shorten it more, up to the number of
+// ranks.
+TEST(Servers, UsesSpareHostsIfThatIsFaster) {
   const auto seconds = [](const Json& plan) { return plan["step_seconds"].get<double>(); };
   const Json none = plan_on_wires(""), two = plan_on_wires(", parameter_servers = 2"),
              eight = plan_on_wires(", parameter_servers = 8");
   EXPECT_FALSE(none.contains("servers"));
   EXPECT_LT(seconds(two), seconds(none));
-  // What a rank sends is 1.75 of the data among 8 ranks, and all of it once where servers add up all.
+  // Among 8 ranks, a rank sends 1.75 times the data; if servers sum everything, it sends the data
+  // once.
   const auto sent = [](const Json& plan) { return plan["bytes_sent_by_axis"]["node"].get<double>(); };
   EXPECT_LT(sent(two), sent(none));
   EXPECT_NEAR(sent(eight) / sent(none), 1 / 1.75, 0.01);
@@ -60,7 +63,7 @@ TEST(Servers, SpareHostsAddUpWhereThatIsQuicker) {
       << eight["servers"];
 }
 
-TEST(Servers, RefusesWhatItCannotDo) {
+TEST(Servers, RejectsUnsupportedCombinations) {
   Session session;
   for (const std::string number : {"0", "-1", "1.5", "65", "'2'", "many"})
     EXPECT_NE(complaint(session, "SET parameter_servers = " + number).find("expected off or 1 to 64 servers"),

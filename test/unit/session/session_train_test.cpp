@@ -1,4 +1,4 @@
-// TRAIN, INFER, SAVE and LOAD as a user sees them, on the digits that the examples come with.
+// TRAIN, INFER, SAVE and LOAD as a user runs them, on the digits of the examples.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,8 +29,8 @@ std::string read(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The reference is plain numpy's: 0.892 to 0.906 on the last 360 rows, which other people wrote, after
-// 60 epochs of Adam at 1e-3 with batches of 64.
+// Reference: plain numpy reaches 0.892 to 0.906 on the last 360 rows, which other people wrote,
+// after 60 epochs of Adam at 1e-3 with batches of 64.
 TEST(SessionTrain, TheMlpReachesTheReferenceOnUnseenWriters) {
   Session session;
   const Json trained =
@@ -40,7 +40,7 @@ TEST(SessionTrain, TheMlpReachesTheReferenceOnUnseenWriters) {
   EXPECT_GE(trained["test"]["accuracy"], 0.885);
 }
 
-TEST(SessionTrain, TheConvnetLearns) {
+TEST(SessionTrain, TheConvnetTrains) {
   WEFT_LONG_TEST();
   Session session;
   const Json trained =
@@ -49,7 +49,7 @@ TEST(SessionTrain, TheConvnetLearns) {
   EXPECT_GE(trained["test"]["accuracy"], 0.85);
 }
 
-TEST(SessionTrain, TheGptLearnsFromText) {
+TEST(SessionTrain, TheGptTrainsOnText) {
   const TemporaryFolder folder;
   std::ofstream(folder / "poem.txt") << [] {
     std::string text;
@@ -61,14 +61,14 @@ TEST(SessionTrain, TheGptLearnsFromText) {
       answer(session, fmt::format("TRAIN char_gpt FROM '{}' STEPS 150 WITH (b = 4, s = 24, d = 32, h = 2, "
                                   "layers = 1, learning_rate = 0.01, holdout = 2000)",
                                   folder / "poem.txt"));
-  EXPECT_GT(trained["first_loss"], 5.0);  // near log 256: every byte as likely as another
+  EXPECT_GT(trained["first_loss"], 5.0);  // near log 256: all bytes equally likely
   EXPECT_LT(trained["last_loss"], 1.5);
   EXPECT_TRUE(trained.contains("tokens_per_second"));
   EXPECT_GT(trained["test"]["accuracy"], 0.4);
 }
 
-// Eight steps, or four, a file, another session, and four: the files are the same, byte for byte.
-TEST(SessionTrain, WhatWasSavedAndLoadedGoesOnBitForBit) {
+// Eight steps; or four, a file, another session, and four more: the files are equal, byte for byte.
+TEST(SessionTrain, ContinuesExactlyAfterSaveAndLoad) {
   const TemporaryFolder folder;
   for (const std::string model : {"digits_mlp", "digits_conv"})
     for (const std::string optimizer : {"adam", "adamw", "momentum", "sgd"}) {
@@ -87,7 +87,7 @@ TEST(SessionTrain, WhatWasSavedAndLoadedGoesOnBitForBit) {
     }
 }
 
-TEST(SessionTrain, AnotherSeedIsAnotherRun) {
+TEST(SessionTrain, AnotherSeedGivesAnotherRun) {
   Session session;
   const std::string train =
       fmt::format("TRAIN digits_mlp FROM '{}' STEPS 3 WITH (from_scratch = true, seed = ", kDigits);
@@ -97,7 +97,7 @@ TEST(SessionTrain, AnotherSeedIsAnotherRun) {
   EXPECT_EQ(one["last_loss"], again["last_loss"]);
 }
 
-TEST(SessionTrain, TrainGoesOnFromWhatTheSessionHolds) {
+TEST(SessionTrain, TrainContinuesFromTheSessionsWeights) {
   Session session;
   answer(session, fmt::format("TRAIN digits_mlp FROM '{}' STEPS 5", kDigits));
   EXPECT_EQ(answer(session, fmt::format("TRAIN digits_mlp FROM '{}' STEPS 5", kDigits))["first_step"], 5);
@@ -106,8 +106,8 @@ TEST(SessionTrain, TrainGoesOnFromWhatTheSessionHolds) {
             0);
 }
 
-// 1,797 rows are 28 batches of 64 and one of 5: every row is asked about.
-TEST(SessionTrain, InferAsksAboutEveryRow) {
+// 1,797 rows are 28 batches of 64 and one of 5: every row is evaluated.
+TEST(SessionTrain, InferEvaluatesEveryRow) {
   Session session;
   answer(session, fmt::format("TRAIN digits_mlp FROM '{}' STEPS 300", kDigits));
   const Json found = answer(session, fmt::format("INFER digits_mlp FROM '{}'", kDigits));
@@ -128,12 +128,12 @@ TEST(SessionTrain, DivergenceNamesTheStepAndTheNode) {
   EXPECT_NE(text.find("the first non-finite number came from"), std::string::npos) << text;
   EXPECT_NE(text.find(" in "), std::string::npos) << text;
   EXPECT_NE(text.find("smaller learning_rate"), std::string::npos) << text;
-  // Nothing of it is kept.
+  // The failed training leaves nothing behind.
   EXPECT_NE(complaint(session, "SAVE digits_mlp TO '/dev/null'").find("is not trained yet"),
             std::string::npos);
 }
 
-TEST(SessionTrain, AFailedTrainLeavesWeightsAndCheckpointAsTheyWere) {
+TEST(SessionTrain, AFailedTrainKeepsWeightsAndCheckpoint) {
   const TemporaryFolder folder;
   const std::string file = folder / "c";
   Session session;
@@ -150,7 +150,7 @@ TEST(SessionTrain, AFailedTrainLeavesWeightsAndCheckpointAsTheyWere) {
   EXPECT_EQ(read(folder / "d"), before);
 }
 
-TEST(SessionTrain, NoMemoryIsToldBeforeAnythingRuns) {
+TEST(SessionTrain, ReportsInsufficientMemoryBeforeRunning) {
   Session session;
   const std::string text = complaint(
       session, fmt::format("SET memory_limit = '100 KiB'; TRAIN digits_mlp FROM '{}' STEPS 1", kDigits));
@@ -159,7 +159,7 @@ TEST(SessionTrain, NoMemoryIsToldBeforeAnythingRuns) {
       << text;
 }
 
-TEST(SessionTrain, InterruptedKeepsWhatWasLearned) {
+TEST(SessionTrain, KeepsWeightsWhenInterrupted) {
   Session session;
   int asked = 0;
   session.interrupted = [&] { return ++asked > 20; };
@@ -170,7 +170,7 @@ TEST(SessionTrain, InterruptedKeepsWhatWasLearned) {
   EXPECT_GT(answer(session, fmt::format("TRAIN digits_mlp FROM '{}' STEPS 1", kDigits))["first_step"], 5);
 }
 
-TEST(SessionTrain, ProgressIsTold) {
+TEST(SessionTrain, ReportsProgress) {
   Session session;
   std::vector<explain::Progress> seen;
   session.on_progress = [&](const explain::Progress& progress) { seen.push_back(progress); };
@@ -182,7 +182,7 @@ TEST(SessionTrain, ProgressIsTold) {
   EXPECT_LT(seen.back().loss, seen.front().loss);
 }
 
-TEST(SessionTrain, ACheckpointOfAnotherModelIsRefused) {
+TEST(SessionTrain, RejectsACheckpointOfAnotherModel) {
   const TemporaryFolder folder;
   Session session;
   answer(session,
@@ -190,7 +190,7 @@ TEST(SessionTrain, ACheckpointOfAnotherModelIsRefused) {
   EXPECT_NE(complaint(session, fmt::format("LOAD digits_conv FROM '{}'", folder / "m"))
                 .find("holds the model digits_mlp"),
             std::string::npos);
-  // Of the same name, but changed since.
+  // The same name, but changed since.
   session.execute(
       "CREATE OR REPLACE MODEL digits_mlp (b = 64, p = 64, f = 32, c = 10) INPUT pixels[b, p], label[b] OF "
       "int32 "
@@ -201,7 +201,7 @@ TEST(SessionTrain, ACheckpointOfAnotherModelIsRefused) {
       std::string::npos);
 }
 
-TEST(SessionTrain, ACheckpointCutShortIsRefusedAndNothingIsLoaded) {
+TEST(SessionTrain, LoadsNothingFromATruncatedCheckpoint) {
   const TemporaryFolder folder;
   Session session;
   answer(session,
@@ -217,8 +217,8 @@ TEST(SessionTrain, ACheckpointCutShortIsRefusedAndNothingIsLoaded) {
   }
 }
 
-// A process that does nothing but train and save is killed at random moments; the file is always whole.
-TEST(SessionTrain, AKillDuringSaveNeverLosesTheFile) {
+// A process that only trains and saves is killed at random moments; the file is always whole.
+TEST(SessionTrain, AKillDuringSaveKeepsTheFile) {
   const TemporaryFolder folder;
   const std::string file = folder / "c";
   {
@@ -251,7 +251,7 @@ TEST(SessionTrain, AKillDuringSaveNeverLosesTheFile) {
   }
 }
 
-// Other precisions have no kernels of their own yet: they run by definition, and agree.
+// Other precisions have no kernels yet: they run by definition, and agree.
 TEST(SessionTrain, DoublePrecisionRunsByDefinition) {
   Session session;
   const std::string train =

@@ -1,5 +1,5 @@
-// A layer or model of the user's may have the name of a shipped one: it is the user's that statements mean, and the
-// shipped one that shipped models mean.
+// A user's layer or model may have the name of a shipped one. Statements then use the user's, and
+// shipped models still use the shipped one.
 #include <string>
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ const std::string kOwn =
     "CREATE MODEL own (b = 1, s = 2, d = 12) INPUT x[b, s, d] AS SELECT * FROM gpt_block(x)";
 const std::string kOwnPlan = "EXPLAIN (FORMAT plan) INFER own WITH (rules = false)";
 
-TEST(Shadow, ALayerOfTheSameName) {
+TEST(Shadow, ALayerShadowsAShippedOne) {
   Session session;
   const std::string before = said(session, kShippedPlan);
   const Reply created = session.execute(kTwice);
@@ -31,11 +31,11 @@ TEST(Shadow, ALayerOfTheSameName) {
   EXPECT_TRUE(created.complaint.starts_with("note: layer gpt_block shadows the shipped layer of that name\n"))
       << created.complaint;
   EXPECT_EQ(created.output.find("note"), std::string::npos);
-  EXPECT_EQ(said(session, kShippedPlan), before) << "the shipped model means the shipped layer";
+  EXPECT_EQ(said(session, kShippedPlan), before) << "the shipped model uses the shipped layer";
   said(session, kOwn);
   EXPECT_EQ(said(session, kOwnPlan).find("contract"), std::string::npos)
-      << "the user's model means the user's layer";
-  // One of the user's is not shadowed again, but replaced.
+      << "the user's model uses the user's layer";
+  // The user's own layer is not shadowed again but must be replaced.
   EXPECT_EQ(session.execute(kTwice).exit_code, ExitCode::user_error);
   EXPECT_EQ(session.execute("CREATE OR REPLACE LAYER gpt_block(x[b, s, d]) AS SELECT x * 3 FROM x").complaint,
             "");
@@ -45,8 +45,9 @@ TEST(Shadow, ALayerOfTheSameName) {
   EXPECT_EQ(said(session, kShippedPlan), before);
 }
 
-// A layer may call a shipped one that calls the shipped one of its own name: that is no circle.
-TEST(Shadow, AShippedLayerBelowOneOfItsName) {
+// A layer may call a shipped one that calls the shipped layer of the first one's name: that is not
+// a cycle.
+TEST(Shadow, AShippedLayerMayCallTheShadowedName) {
   Session session;
   said(session,
        "CREATE LAYER gated_mlp(x[b, s, d]) AS SELECT * FROM llama3_block(x, h = 1, g = 1, e = 2, f = 2)");
@@ -57,7 +58,7 @@ TEST(Shadow, AShippedLayerBelowOneOfItsName) {
   EXPECT_NE(circle.complaint.find("calls itself"), std::string::npos) << circle.complaint;
 }
 
-TEST(Shadow, AModelOfTheSameName) {
+TEST(Shadow, AModelShadowsAShippedOne) {
   Session session;
   const std::string create = "CREATE MODEL digits_mlp (b = 2) INPUT x[b] AS SELECT relu(x) AS y FROM x";
   const Reply created = session.execute(create);
@@ -71,8 +72,8 @@ TEST(Shadow, AModelOfTheSameName) {
   EXPECT_EQ(session.execute("DROP MODEL digits_mlp").exit_code, ExitCode::user_error);
 }
 
-// One that fails shadows nothing.
-TEST(Shadow, AMistakeChangesNothing) {
+// An invalid definition shadows nothing.
+TEST(Shadow, AnErrorChangesNothing) {
   Session session;
   const std::string before = said(session, kShippedPlan);
   const Reply wrong =

@@ -1,4 +1,5 @@
-// What a device groups holds for every device of its kind, whoever measured it and whatever its name is.
+// Updates are fused in the same way on every device of a kind, whatever its name and whether or not it
+// was measured.
 #include <string>
 
 #include <fmt/format.h>
@@ -34,7 +35,7 @@ TEST(SiblingDevices, EveryShippedDeviceWithAMatrixUnitGroupsUpdates) {
   EXPECT_GE(with_matrix_unit, 8);
 }
 
-TEST(SiblingDevices, EqualFiguresHaveEqualPricesUnderAnotherName) {
+TEST(SiblingDevices, EqualFiguresGiveEqualCostsUnderAnotherName) {
   for (const std::string reach : {"", ", reach = 1"}) {
     Session session;
     const std::string figures =
@@ -60,8 +61,9 @@ TEST(SiblingDevices, EqualFiguresHaveEqualPricesUnderAnotherName) {
   }
 }
 
-// The launches of an update do not depend on who measured the device: of its figures, `reach` says that.
-TEST(SiblingDevices, MeasuredOrNotAnUpdateIsAsManyLaunches) {
+// The launches of an update do not depend on whether the device was measured, which `reach`
+// indicates.
+TEST(SiblingDevices, AnUpdateHasTheSameLaunchesMeasuredOrNot) {
   const auto launches = [](const std::string& reach) {
     Session session;
     EXPECT_EQ(
@@ -80,7 +82,7 @@ TEST(SiblingDevices, MeasuredOrNotAnUpdateIsAsManyLaunches) {
     double update = 0;
     for (const auto& step : plan.at("phases"))
       if (step.at("step").get<std::string>() == "update") update = step.at("seconds_predicted");
-    return std::lround(update);  // of a second each
+    return std::lround(update);  // one second each
   };
   EXPECT_GT(launches(""), 0);
   EXPECT_EQ(launches(""), launches(", reach = 1"));

@@ -1,5 +1,5 @@
-// Ranks of a stage that have the same to send send a slice of it each, and CoCoNet's three schedules: found by search,
-// proven, and run with one rank's loss.
+// Sliced sends: ranks of a stage that hold equal data send one slice each. And CoCoNet's three
+// schedules: found by the search, proven, and run with the loss of one rank.
 #include <string>
 #include <vector>
 
@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string kLicense = WEFT_SOURCE_DIR "/LICENSE";  // a text that stays as it is
+const std::string kLicense = WEFT_SOURCE_DIR "/LICENSE";  // a text that does not change
 
 // 12 divides by 2 and by 3.
 double gpt_loss(const std::string& on, const std::string& with) {
@@ -27,7 +27,7 @@ double gpt_loss(const std::string& on, const std::string& with) {
                             kLicense, on, with))["last_loss"];
 }
 
-TEST(SliceSends, RanksLearnWhatOneRankLearns) {
+TEST(SliceSends, RanksTrainLikeOneRank) {
   struct Case {
     int ranks;
     const char* distribution;
@@ -54,8 +54,8 @@ TEST(SliceSends, RanksLearnWhatOneRankLearns) {
   }
 }
 
-// The sum that makes what crosses leaves each rank its slice: nothing is gathered that was not gathered before.
-TEST(SliceSends, ThePlanSaysSoAndIsProven) {
+// The all-reduce before the stage boundary leaves each rank its slice: no extra gather is needed.
+TEST(SliceSends, ThePlanStatesItAndIsProven) {
   const auto explain = [](const std::string& form, const std::string& with) {
     return fmt::format(
         "EXPLAIN {} TRAIN char_gpt ON LOCAL 4 WITH (b = 4, s = 12, d = 24, layers = 2, h = 6, "
@@ -85,8 +85,8 @@ Json on_pod(const std::string& with) {
                                      with));
 }
 
-// Between nodes 8 GPUs send an eighth each; within a machine nothing is gained.
-TEST(SliceSends, WhereItPays) {
+// Between nodes, 8 GPUs send an eighth each; within a machine nothing is gained.
+TEST(SliceSends, UsedWhereItPaysOff) {
   const std::string spread = "distribution = 'node=4: stage; gpu=8: slice f, v; micro=4'";
   const Json automatic = on_pod(spread), off = on_pod(spread + ", scatter_gather_sends = false");
   EXPECT_TRUE(automatic.contains("slices"));
@@ -100,15 +100,15 @@ std::string found_for(const std::string& statement) {
   return plan["plan"].get<std::string>();
 }
 
-// Sum, then Adam: a rank updates its slice. Nobody asks for it.
-TEST(CoCoNet, TheSearchLetsRanksUpdateSlices) {
+// All-reduce, then Adam: each rank updates its slice. No setting requests it.
+TEST(CoCoNet, SearchFindsShardedUpdates) {
   WEFT_LONG_TEST();
   EXPECT_NE(found_for("gpt2 ON ethernet WITH (b = 8, layers = 2, v = 5000)").find("slice b, shard optimizer"),
             std::string::npos);
 }
 
-// Product, sum, residual: slices of the sequence between the products of a block.
-TEST(CoCoNet, TheSearchComputesSlicesBetweenProducts) {
+// Product, all-reduce, residual: slices of the sequence between the products of a block.
+TEST(CoCoNet, SearchFindsSlicedComputeBetweenProducts) {
   WEFT_LONG_TEST();
   EXPECT_NE(found_for("gpt3_175b ON dgx_h100 WITH (layers = 1, b = 4, v = 5000, s = 1024, d = 4096, h = 32, "
                       "precision = bf16)")
@@ -116,16 +116,16 @@ TEST(CoCoNet, TheSearchComputesSlicesBetweenProducts) {
             std::string::npos);
 }
 
-// Stages whose ranks cut the sequence have a slice each to send.
-TEST(CoCoNet, TheSearchSendsSlicesFromStageToStage) {
+// Stages whose ranks slice the sequence send one slice each.
+TEST(CoCoNet, SearchFindsSlicedSendsBetweenStages) {
   WEFT_LONG_TEST();
   const std::string found = found_for("gpt3_175b ON pod WITH (layers = 8, b = 32, precision = bf16)");
   EXPECT_NE(found.find("stage"), std::string::npos) << found;
   EXPECT_NE(found.find("slice f, h, v, s"), std::string::npos) << found;
 }
 
-// What it found, on ranks: each of the three and all of them at once.
-TEST(CoCoNet, WhatIsFoundLearnsWhatOneRankLearns) {
+// The plans found, on ranks: each of the three, and all at once.
+TEST(CoCoNet, FoundPlansTrainLikeOneRank) {
   struct Case {
     int ranks;
     const char* distribution;
@@ -146,7 +146,7 @@ TEST(CoCoNet, WhatIsFoundLearnsWhatOneRankLearns) {
         << one.distribution;
 }
 
-TEST(SliceSends, RefusesWhatItIsNot) {
+TEST(SliceSends, RejectsInvalidValues) {
   Session session;
   EXPECT_NE(complaint(session, "SET scatter_gather_sends = 8").find("automatic"), std::string::npos);
 }

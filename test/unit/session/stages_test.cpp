@@ -1,4 +1,4 @@
-// EXPLAIN (STAGES): one row per stage of the planner, and what is switched off stays out.
+// EXPLAIN (STAGES): one row per planner stage; disabled stages have none.
 #include <string>
 #include <vector>
 
@@ -23,7 +23,7 @@ const Json* row(const Json& stages, std::string_view name) {
 
 constexpr std::string_view kOnCluster = "TRAIN digits_mlp ON ethernet WITH (b = 512, f = 512, prove = false";
 
-TEST(Stages, TheLastRowIsThePlanThatIsChosen) {
+TEST(Stages, TheLastRowIsTheChosenPlan) {
   Session session;
   const std::string statement = std::string(kOnCluster) + ")";
   const Json stages = stages_of(session, statement);
@@ -32,7 +32,7 @@ TEST(Stages, TheLastRowIsThePlanThatIsChosen) {
   EXPECT_DOUBLE_EQ(stages.back().at("seconds").get<double>(), plan.at("step_seconds").get<double>());
 }
 
-TEST(Stages, RowsSayWhatTheyNeedTriedAndTook) {
+TEST(Stages, RowsReportMemoryPlansTriedAndTime) {
   Session session;
   const Json stages = stages_of(session, std::string(kOnCluster) + ")");
   const Json* distribute = row(stages, "distribute");
@@ -47,7 +47,7 @@ TEST(Stages, RowsSayWhatTheyNeedTriedAndTook) {
   EXPECT_GT(whole.at("planning_seconds").get<double>(), 0);
 }
 
-TEST(Stages, PlansWithStagesAreOneMoreAndCanBeSwitchedOff) {
+TEST(Stages, PipelinedPlansHaveARowThatCanBeDisabled) {
   Session session;
   const Json stages = stages_of(session, std::string(kOnCluster) + ")");
   ASSERT_NE(row(stages, "pipeline"), nullptr) << stages;
@@ -55,15 +55,15 @@ TEST(Stages, PlansWithStagesAreOneMoreAndCanBeSwitchedOff) {
   EXPECT_EQ(row(off, "pipeline"), nullptr) << off;
 }
 
-TEST(Stages, OneDeviceHasThemToo) {
+TEST(Stages, WorksForOneDevice) {
   Session session;
   const Json stages = stages_of(session, "TRAIN digits_mlp");
   EXPECT_NE(row(stages, "rewrite"), nullptr) << stages;
   EXPECT_EQ(row(stages, "distribute"), nullptr) << stages;
 }
 
-// A distribution that is given with stages: what was estimated is what is shown.
-TEST(Stages, AGivenPlanWithStagesIsARow) {
+// A given pipelined distribution: the estimate is the one shown.
+TEST(Stages, AGivenPipelinedPlanHasARow) {
   Session session;
   const std::string statement =
       "TRAIN digits_mlp ON ethernet WITH (b = 512, f = 512, prove = false, distribution = "

@@ -1,5 +1,5 @@
-// The page of a step: its data, what is left out of large ones, text that cannot break out, a script that
-// finds what it asks for; and the trace of the same timelines, as viewers read it.
+// The page of a step: its data, what is omitted from large ones, text that is escaped, and a script
+// that finds its elements. Also the trace of the same timelines, in the format of viewers.
 #include "weft/app/explain/step_page.h"
 
 #include <cmath>
@@ -26,7 +26,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Data parallel: two products, each summed over the ranks.
+// Data parallel: two products, each reduced over the ranks.
 constexpr std::string_view kTwoSums = R"(plan p
 %0 = input {name=x, type=f32[b=8,d=4], layout="sliced(b) on gpu"}
 %1 = input {name=y, type=f32[b=8,f=4], layout="sliced(b) on gpu"}
@@ -37,7 +37,7 @@ constexpr std::string_view kTwoSums = R"(plan p
 return p=%3, q=%5
 )";
 
-// A millisecond for what computes, two for a collective.
+// One millisecond per computing task, two per collective.
 sim::Prediction prediction() {
   const plan::Graph graph = ops::read_plan(kTwoSums);
   const plan::Mesh mesh = plan::read_mesh("gpu=2").value();
@@ -68,7 +68,7 @@ PageTimeline measured_timeline(const sim::Prediction& prediction, std::int32_t r
   return timeline;
 }
 
-// One exchange along an axis of that name, and nothing else.
+// A single exchange along an axis of that name.
 PageTimeline one_exchange(std::string axis) {
   auto program = std::make_shared<program::Program>();
   program->graph = std::make_shared<const plan::Graph>(ops::read_plan(kTwoSums));
@@ -96,7 +96,7 @@ std::size_t count(std::string_view text, std::string_view part) {
   return found;
 }
 
-TEST(StepPage, DataHasAColumnForEachThingAndARowForEachTask) {
+TEST(StepPage, DataHasAColumnPerPropertyAndARowPerTask) {
   const sim::Prediction predicted = prediction();
   const std::vector<PageTimeline> timelines = {predicted_timeline(predicted),
                                                measured_timeline(predicted, 1)};
@@ -129,7 +129,7 @@ TEST(StepPage, DataHasAColumnForEachThingAndARowForEachTask) {
   }
 }
 
-TEST(StepPage, NothingComesFromOutside) {
+TEST(StepPage, LoadsNothingExternal) {
   const sim::Prediction predicted = prediction();
   const std::string page = print_html({.title = "t", .timelines = {predicted_timeline(predicted)}});
   EXPECT_EQ(count(page, "http:"), 0u);
@@ -140,7 +140,7 @@ TEST(StepPage, NothingComesFromOutside) {
   EXPECT_NE(page.find("default-src 'none'"), std::string::npos);
 }
 
-TEST(StepPage, TextCannotBreakOut) {
+TEST(StepPage, EscapesText) {
   constexpr std::string_view kEvil = "</script></title><script>alert(1)</script>\"'&";
   StepPage page{.title = std::string(kEvil), .subtitle = std::string(kEvil)};
   page.facts = {{std::string(kEvil), std::string(kEvil), std::string(kEvil)}};
@@ -154,7 +154,7 @@ TEST(StepPage, TextCannotBreakOut) {
   EXPECT_EQ(data_of(html)["timelines"][0]["lanes"][0].get<std::string>().substr(0, kEvil.size()), kEvil);
 }
 
-TEST(StepPage, EveryTagIsClosed) {
+TEST(StepPage, ClosesEveryTag) {
   const sim::Prediction predicted = prediction();
   StepPage page{.title = "t", .timelines = {predicted_timeline(predicted), measured_timeline(predicted, 0)}};
   page.facts = {{"a", "b", "c"}};
@@ -183,7 +183,7 @@ TEST(StepPage, EveryTagIsClosed) {
   EXPECT_TRUE(open.empty()) << open.back();
 }
 
-TEST(StepPage, TheScriptFindsWhatItAsksFor) {
+TEST(StepPage, TheScriptFindsItsElements) {
   const sim::Prediction predicted = prediction();
   const std::string html = print_html({.title = "t", .timelines = {predicted_timeline(predicted)}});
   const std::string script = std::string(step_page_drawing()) + std::string(step_page_controls());
@@ -196,7 +196,7 @@ TEST(StepPage, TheScriptFindsWhatItAsksFor) {
     EXPECT_EQ(count(step_page_style(), fmt::format("--k{}:", kind)), 2u) << "light and dark: " << kind;
 }
 
-TEST(StepPage, SaysInWordsWhatIsDrawn) {
+TEST(StepPage, DescribesTheDrawingInText) {
   const sim::Prediction predicted = prediction();
   const std::string html = print_html(
       {.title = "t", .timelines = {predicted_timeline(predicted), measured_timeline(predicted, 1)}});
@@ -206,17 +206,17 @@ TEST(StepPage, SaysInWordsWhatIsDrawn) {
   EXPECT_NE(html.find("The longest tasks, measured: rank 1"), std::string::npos);
   EXPECT_NE(html.find("<noscript>"), std::string::npos);
   EXPECT_NE(html.find(">all-reduce</button>"), std::string::npos);
-  EXPECT_EQ(html.find(">all-to-all</button>"), std::string::npos) << "the legend has what is there";
+  EXPECT_EQ(html.find(">all-to-all</button>"), std::string::npos) << "the legend has only existing kinds";
 }
 
-TEST(StepPage, WithoutTimelinesThereIsNoScript) {
+TEST(StepPage, HasNoScriptWithoutTimelines) {
   const std::string html = print_html({.title = "t"});
   EXPECT_EQ(count(html, "<script"), 0u);
   EXPECT_EQ(count(html, "<button"), 0u);
   EXPECT_NE(html.find("<h1>t</h1>"), std::string::npos);
 }
 
-TEST(StepPage, OfManyTasksTheLongestAreDrawn) {
+TEST(StepPage, DrawsTheLongestOfManyTasks) {
   PageTimeline timeline = predicted_timeline(prediction());
   ASSERT_GE(timeline.timeline.tasks.size(), 4u);
   timeline.timeline.tasks[1].end = timeline.timeline.tasks[1].begin + 1;
@@ -226,7 +226,7 @@ TEST(StepPage, OfManyTasksTheLongestAreDrawn) {
   EXPECT_EQ(drawn_tasks(timeline, 1000).size(), timeline.timeline.tasks.size());
 }
 
-TEST(StepPage, OfManyRanksTheFirstAreDrawnAndItSaysSo) {
+TEST(StepPage, DrawsTheFirstOfManyRanksAndSaysSo) {
   const sim::Prediction predicted = prediction();
   StepPage page{.title = "t", .timelines = {predicted_timeline(predicted)}};
   for (std::int32_t rank = 0; rank < 40; ++rank) page.timelines.push_back(measured_timeline(predicted, rank));
@@ -235,7 +235,7 @@ TEST(StepPage, OfManyRanksTheFirstAreDrawnAndItSaysSo) {
   EXPECT_NE(html.find("16 of 41 timelines are drawn"), std::string::npos);
 }
 
-TEST(StepPage, OddTimesAndShortTimelinesDoNoHarm) {
+TEST(StepPage, ToleratesOddTimesAndShortTimelines) {
   PageTimeline timeline = predicted_timeline(prediction());
   timeline.timeline.tasks.resize(2);
   timeline.timeline.tasks[0] = {std::nan(""), std::numeric_limits<double>::infinity(), 0};
@@ -243,7 +243,7 @@ TEST(StepPage, OddTimesAndShortTimelinesDoNoHarm) {
   timeline.critical = {0, 4'000'000'000u};
   timeline.memory = {{std::nan(""), std::numeric_limits<double>::infinity()}};
   const Json data = data_of(print_html({.title = "t", .timelines = {timeline, {}}}));
-  ASSERT_EQ(data["timelines"].size(), 1u) << "what has no program is left out";
+  ASSERT_EQ(data["timelines"].size(), 1u) << "timelines without a program are omitted";
   EXPECT_EQ(data["timelines"][0]["begin"], Json({0, 5'000'000'000}));
   EXPECT_EQ(data["timelines"][0]["length"], Json({0, 0}));
   EXPECT_EQ(data["timelines"][0]["memory"]["bytes"], Json({0.0}));
@@ -257,7 +257,7 @@ TEST(StepPage, NamesRanks) {
   EXPECT_EQ(name_ranks(std::vector<std::int32_t>{0, 8, 16, 24, 32, 40}), "ranks 0, 8, 16, 24 and 2 more");
 }
 
-TEST(StepPage, OfAReportHasItsLinesItsSectionsAndItsTimelines) {
+TEST(StepPage, HasTheLinesSectionsAndTimelinesOfAReport) {
   search::DistributionChoice choice;
   choice.distribution = distribute::read_distribution("gpu=2: slice b, shard optimizer").value();
   choice.chosen.prediction = prediction();
@@ -298,7 +298,7 @@ TEST(StepPage, OfAReportHasItsLinesItsSectionsAndItsTimelines) {
   EXPECT_EQ(page.timelines[0].critical.size(), choice.chosen.prediction.critical.size());
 }
 
-TEST(StepPage, IsWrittenWithWhatWasMeasured) {
+TEST(StepPage, IncludesMeasurements) {
   const sim::Prediction predicted = prediction();
   StepPage page{.title = "t", .timelines = {predicted_timeline(predicted)}};
   session::DistributedMeasurement measured;
@@ -318,8 +318,8 @@ TEST(StepPage, IsWrittenWithWhatWasMeasured) {
   EXPECT_FALSE(session::write_step_page(folder / "no/such/folder.html", page).ok());
 }
 
-// What Perfetto and chrome://tracing need of an event.
-TEST(StepTrace, HasWhatViewersRead) {
+// What Perfetto and chrome://tracing require of an event.
+TEST(StepTrace, HasTheFormatOfViewers) {
   const sim::Prediction predicted = prediction();
   formats::Trace trace = session::trace_of(predicted);
   const PageTimeline measured = measured_timeline(predicted, 1);
@@ -351,7 +351,7 @@ TEST(StepTrace, HasWhatViewersRead) {
     const std::pair<int, int> thread = {process, event["tid"]};
     EXPECT_TRUE(processes.contains(process)) << "a name comes first";
     EXPECT_TRUE(threads.contains(thread));
-    // Bars of one thread may lie within each other but must not cross; those of a stream follow each other.
+    // Bars of one thread may nest but must not overlap; those of a stream follow each other.
     constexpr double kRounding = 1e-6;
     EXPECT_GE(event["dur"].get<double>(), 0);
     EXPECT_GE(event["ts"].get<double>(), ends[thread] - kRounding);

@@ -40,7 +40,7 @@ std::map<std::string, std::vector<float>> floats_of(const std::string& file) {
 
 class SyncEvery : public testing::Test {
  protected:
-  // What a training ON LOCAL 3 comes to, after all its parts, which are sessions of their own.
+  // The result of a training ON LOCAL 3 in several parts, each in its own session.
   std::map<std::string, std::vector<float>> learned(const std::vector<int>& parts, const std::string& with) {
     const std::string file = folder_ / "learned.safetensors";
     bool first = true;
@@ -71,8 +71,9 @@ double farthest(const std::map<std::string, std::vector<float>>& a,
   return most;
 }
 
-// The mean of steps that each rank takes by its own gradient is the step by their sum.
-TEST_F(SyncEvery, OneStepAloneIsAStepTogether) {
+// The mean of one step per rank, each by its own gradient, equals the step by the averaged
+// gradient.
+TEST_F(SyncEvery, OneStepEqualsASynchronousStep) {
   const auto together = learned({1}, "optimizer = sgd, learning_rate = 0.1");
   EXPECT_LT(farthest(learned({1}, "optimizer = sgd, learning_rate = 0.1, sync_every = 4"), together), 1e-6);
 }
@@ -81,8 +82,8 @@ TEST_F(SyncEvery, OneIsTheSynchronousPlan) {
   EXPECT_EQ(learned({5}, "sync_every = 1"), learned({5}, "optimizer = adam"));
 }
 
-// Of several steps it is not, or nobody would have learned alone.
-TEST_F(SyncEvery, RanksReallyPart) {
+// For several steps they differ, or no rank would have trained independently.
+TEST_F(SyncEvery, RanksDiverge) {
   const auto together = learned({4}, "optimizer = sgd, learning_rate = 0.1");
   const double apart =
       farthest(learned({4}, "optimizer = sgd, learning_rate = 0.1, sync_every = 4"), together);
@@ -90,8 +91,8 @@ TEST_F(SyncEvery, RanksReallyPart) {
   EXPECT_LT(apart, 0.1);
 }
 
-// What was saved when ranks agreed goes on with the same bits; moments were made alike then.
-TEST_F(SyncEvery, GoesOnWithTheSameBits) {
+// Saved when ranks agreed, training continues with equal bits; moments were averaged then too.
+TEST_F(SyncEvery, ContinuesFromAFileExactly) {
   for (const std::string with :
        {"sync_every = 2", "sync_every = 2, outer_learning_rate = 0.7, outer_momentum = 0.9"}) {
     const auto parts = learned({4, 4}, with);
@@ -117,8 +118,8 @@ TEST_F(SyncEvery, GoesOnWithTheSameBits) {
   EXPECT_EQ(floats_of(kept), floats_of(whole));
 }
 
-// An outer update starts from what was saved, which narrow parameters round.
-TEST_F(SyncEvery, GoesOnWithTheSameBitsInNarrowTypes) {
+// An outer update starts from the saved parameters, which are rounded in narrow types.
+TEST_F(SyncEvery, ContinuesFromAFileExactlyInNarrowTypes) {
   const TemporaryFolder folder;
   const std::string kept = folder / "kept.safetensors", whole = folder / "whole.safetensors";
   const auto train = [&](int steps, const std::string& file) {
@@ -145,7 +146,7 @@ TEST_F(SyncEvery, GoesOnWithTheSameBitsInNarrowTypes) {
   EXPECT_EQ(bytes(kept), bytes(whole));
 }
 
-TEST_F(SyncEvery, LearnsAsTheOthersDo) {
+TEST_F(SyncEvery, TrainsAboutAsWellAsSynchronously) {
   Session session;
   const auto losses = [&](const std::string& with) {
     return answer(
@@ -162,8 +163,8 @@ TEST_F(SyncEvery, LearnsAsTheOthersDo) {
             1.5 * together);
 }
 
-// Master weights are averaged, and what is rounded from them is rounded again.
-TEST_F(SyncEvery, MastersAreAveraged) {
+// Master weights are averaged, and the weights rounded from them again.
+TEST_F(SyncEvery, AveragesMasterWeights) {
   const auto found = learned({3}, "sync_every = 3, precision = bf16");
   ASSERT_TRUE(found.contains("w1.master"));
   EXPECT_LT(
@@ -171,7 +172,7 @@ TEST_F(SyncEvery, MastersAreAveraged) {
       1e-9);
 }
 
-TEST_F(SyncEvery, IsProvenButForTheSums) {
+TEST_F(SyncEvery, IsProvenUpToAveraging) {
   Session session;
   session.format = Format::text;
   const Reply reply = session.execute(
@@ -184,7 +185,7 @@ TEST_F(SyncEvery, IsProvenButForTheSums) {
   EXPECT_NE(flat.find("proven equal except that ranks average parameters"), std::string::npos) << flat;
 }
 
-TEST_F(SyncEvery, WhatCannotBeIsSaidSo) {
+TEST_F(SyncEvery, ReportsInvalidCombinations) {
   Session session;
   const auto train = [&](const std::string& with) {
     return complaint(session, fmt::format("TRAIN digits_mlp ON LOCAL 2 FROM '{}' STEPS 1 WITH (b = 12, {})",

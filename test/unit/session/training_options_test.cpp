@@ -1,4 +1,5 @@
-// How people train: rows that do not count, schedules, clipping, optimizers that change, checkpoints, memory.
+// Common training features: ignored rows, schedules, clipping, changing optimizers, checkpoints,
+// memory.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,7 +27,7 @@ using Json = nlohmann::json;
 const std::string kDigits = WEFT_SOURCE_DIR "/examples/digits.csv.gz";
 const std::string kLine = WEFT_SOURCE_DIR "/test/data/line.csv";
 
-// One step of gradient descent at 0.25 halves what slope and height are short of 2 and 1.
+// One step of SGD at 0.25 halves the distance of slope and height to 2 and 1.
 const std::string kLineModel =
     "CREATE OR REPLACE MODEL line (b = 4) INPUT x[b], y[b] PARAMETER slope, height AS "
     "WITH gap AS (SELECT x * slope + height - y FROM x, y, slope, height) "
@@ -49,7 +50,7 @@ double tensor_at(const std::string& file, const std::string& name, std::size_t a
 
 // -- the mean of a cross-entropy
 
-// Every logit is zero, so each row that counts is surprised by log 2, however many do not count.
+// All logits are zero, so each labelled row has a loss of log 2, however many are ignored.
 const std::string kGuess =
     "CREATE OR REPLACE MODEL guess (b = 8, c = 2) INPUT x[b], label[b] OF int32 PARAMETER w[c] AS "
     "WITH logits AS (SELECT x * w FROM x, w) "
@@ -60,7 +61,7 @@ std::string write_guesses(const TemporaryFolder& folder) {
   return folder / "guess.csv";
 }
 
-TEST(TrainingOptions, RowsWithoutALabelDoNotCount) {
+TEST(TrainingOptions, IgnoresRowsWithoutALabel) {
   const TemporaryFolder folder;
   const std::string data = write_guesses(folder);
   Session session;
@@ -69,21 +70,21 @@ TEST(TrainingOptions, RowsWithoutALabelDoNotCount) {
       "learning_rate = 1.0{})";
   const Json alone = answer(session, kGuess + fmt::format(fmt::runtime(train), "", data, ""));
   EXPECT_NEAR(alone["first_loss"].get<double>(), std::log(2.0), 1e-6);
-  // Two of three labels are 0: the gradient of w is a sixth each way, of the three rows alone.
+  // Two of three labels are 0: the gradient of w is one sixth each way, from the three rows alone.
   const double gap = 1.0 / 3;  // between the logits after one step
   const double expected = (2 * std::log(1 + std::exp(-gap)) + std::log(1 + std::exp(gap))) / 3;
   EXPECT_NEAR(alone["last_loss"].get<double>(), expected, 1e-6);
-  // The rows are counted over all ranks, and the plan is proven.
+  // Rows are counted over all ranks, and the plan is proven.
   const Json spread = answer(
       session, fmt::format(fmt::runtime(train), "ON LOCAL 2 ", data, ", distribution = 'rank=2: slice b'"));
   EXPECT_NEAR(spread["last_loss"].get<double>(), expected, 1e-6);
   EXPECT_FALSE(spread.contains("unproven")) << spread;
-  // What is tested counts the same way, whatever the batches are.
+  // Testing counts the same way, for any batch size.
   EXPECT_NEAR(answer(session, fmt::format("INFER guess FROM '{}' WITH (b = 3)", data))["loss"].get<double>(),
               answer(session, fmt::format("INFER guess FROM '{}'", data))["loss"].get<double>(), 1e-6);
 }
 
-TEST(TrainingOptions, LabelsCanBeSmoothed) {
+TEST(TrainingOptions, SmoothsLabels) {
   const TemporaryFolder folder;
   const std::string data = write_guesses(folder);
   std::string smooth = kGuess;
@@ -93,7 +94,7 @@ TEST(TrainingOptions, LabelsCanBeSmoothed) {
       "TRAIN guess {}FROM '{}' STEPS 2 WITH (from_scratch = true, optimizer = sgd, "
       "learning_rate = 1.0{})";
   const Json alone = answer(session, smooth + fmt::format(fmt::runtime(train), "", data, ""));
-  // Of a label's weight 0.1 goes to the other class.
+  // With smoothing, 0.1 of a label's weight goes to the other class.
   const double wants0 = 0.9 * 2 / 3 + 0.1 / 3, gap = 2 * (wants0 - 0.5);
   const double expected = wants0 * std::log(1 + std::exp(-gap)) + (1 - wants0) * std::log(1 + std::exp(gap));
   EXPECT_NEAR(alone["last_loss"].get<double>(), expected, 1e-6);
@@ -108,7 +109,7 @@ TEST(TrainingOptions, LabelsCanBeSmoothed) {
 
 // -- optimizers and seeds
 
-// What rules make of these plans is not the matter here, and proving the rules takes longer than training.
+// Rewrites by rules do not matter here, and proving the rules takes longer than training.
 constexpr std::string_view kAsWritten = "SET rules = false; ";
 
 TEST(TrainingOptions, EachOptimizerKeepsItsOwnMoments) {
@@ -124,7 +125,7 @@ TEST(TrainingOptions, EachOptimizerKeepsItsOwnMoments) {
   EXPECT_NE(tensor_at(file, "slope.first"), 0);
   EXPECT_NE(tensor_at(file, "slope.momentum"), 0);
   const double paused = answer(session, fmt::format("TRAIN line FROM '{}' STEPS 1", kLine))["last_loss"];
-  // The fourth step of Adam, whatever came between.
+  // The fourth step of Adam, whatever ran in between.
   answer(session, fmt::format("TRAIN line FROM '{}' STEPS 4 WITH (from_scratch = true); SAVE line TO '{}'",
                               kLine, file));
   const double slope = tensor_at(file, "slope");
@@ -137,7 +138,7 @@ TEST(TrainingOptions, EachOptimizerKeepsItsOwnMoments) {
   EXPECT_EQ(tensor_at(file, "slope"), slope);
   EXPECT_EQ(tensor_at(file, "step"), 4);
   EXPECT_GT(paused, 0);
-  // Starting anew forgets them all.
+  // Training from scratch forgets them all.
   answer(session, fmt::format("TRAIN line FROM '{}' STEPS 1 WITH (from_scratch = true, optimizer = sgd); "
                               "SAVE line TO '{}'",
                               kLine, file));
@@ -149,7 +150,7 @@ const std::string kDropped =
     "WITH h AS (SELECT dropout(x * w, rate => 0.5) FROM x, w) "
     "SELECT mean(h * h) AS loss FROM h; ";
 
-TEST(TrainingOptions, AdamCountsItsOwnStepsBesideDropout) {
+TEST(TrainingOptions, AdamCountsItsOwnSteps) {
   const TemporaryFolder folder;
   const std::string file = folder / "dropped.safetensors";
   Session session;
@@ -160,13 +161,14 @@ TEST(TrainingOptions, AdamCountsItsOwnStepsBesideDropout) {
                              "SAVE dropped TO '{1}'",
                              kLine, file));
   EXPECT_EQ(tensor_at(file, "step"), 1);
-  // The first step of Adam moves each weight by the learning rate; with a count of 51 it would be far less.
+  // The first step of Adam moves each weight by the learning rate; with a counter of 51 it would
+  // move far less.
   double most = 0;
   for (std::size_t i = 0; i < 64; ++i) most = std::max(most, std::abs(tensor_at(file, "w", i) - 1));
   EXPECT_NEAR(most, 0.001, 1e-5);
 }
 
-TEST(TrainingOptions, TheSeedDrawsTheMasksOfDropout) {
+TEST(TrainingOptions, TheSeedSelectsDropoutMasks) {
   Session session;
   const std::string train = "TRAIN dropped FROM '{}' STEPS 1 WITH (from_scratch = true, seed = {})";
   answer(session, kDropped + "SHOW MODELS");
@@ -192,7 +194,7 @@ TEST(TrainingOptions, DoublesStayDoubles) {
 
 // -- schedules and clipping
 
-TEST(TrainingOptions, SchedulesLessenTheLearningRate) {
+TEST(TrainingOptions, SchedulesReduceTheLearningRate) {
   Session session;
   session.execute(std::string(kAsWritten) + kLineModel + "SET optimizer = sgd; SET learning_rate = 0.25");
   for (const std::string_view where : {"", "ON LOCAL 2 "}) {
@@ -204,14 +206,14 @@ TEST(TrainingOptions, SchedulesLessenTheLearningRate) {
     };
     EXPECT_NEAR(after("schedule = linear"), 5 * 0.25 * 0.5625, 1e-6);
     EXPECT_NEAR(after("warmup = 2"), 5 * 0.5625 * 0.25, 1e-6);
-    // Ranks are told a number a step, whatever it comes from.
+    // Ranks receive one number per step, whatever its source.
     if (where.empty()) {
       EXPECT_NEAR(after("schedule = linear, schedule_end = 1"), 5 * 0.25 * 0.25, 1e-6);
       EXPECT_NEAR(after("schedule = cosine"), 5 * 0.25 * 0.5625, 1e-6);
       EXPECT_NEAR(after("schedule = step, schedule_every = 1, schedule_factor = 0.5"), 5 * 0.25 * 0.5625,
                   1e-6);
     }
-    // In parts as at once.
+    // In several statements as in one.
     const double once = after("schedule = linear, schedule_steps = 4", 4);
     after("schedule = linear, schedule_steps = 4", 2);
     answer(session, fmt::format("TRAIN line {}FROM '{}' STEPS 2 WITH (schedule = linear, schedule_steps = 4)",
@@ -226,15 +228,15 @@ TEST(TrainingOptions, SchedulesLessenTheLearningRate) {
       std::string::npos);
 }
 
-TEST(TrainingOptions, GradientsAreClippedByTheirNormTogether) {
+TEST(TrainingOptions, ClipsGradientsByTheirCommonNorm) {
   Session session;
   session.execute(std::string(kAsWritten) + kLineModel + "SET optimizer = sgd; SET learning_rate = 0.25");
   answer(session, fmt::format("TRAIN line FROM '{}' STEPS 1 WITH (clip_norm = 1)", kLine));
-  // The gradient is (-4, -2): a step of a quarter along it.
+  // The gradient is (-4, -2): a step of length 1/4 along it.
   const double norm = std::sqrt(20.0), slope = 2 - 0.25 * 4 / norm, height = 1 - 0.25 * 2 / norm;
   EXPECT_NEAR(answer(session, fmt::format("INFER line FROM '{}'", kLine))["loss"].get<double>(),
               slope * slope + height * height, 1e-5);
-  // Ranks that hold a part each of gradients and parameters agree on it.
+  // Ranks that hold shards of gradients and parameters agree on the norm.
   const std::string train =
       "TRAIN digits_mlp {}FROM '{}' STEPS 5 WITH (from_scratch = true, b = 32, optimizer = {}, "
       "learning_rate = 0.1, clip_norm = 0.05{})";
@@ -252,13 +254,14 @@ TEST(TrainingOptions, GradientsAreClippedByTheirNormTogether) {
   }
 }
 
-// All batches of the line are alike, so the mean of three gradients is that of one.
-TEST(TrainingOptions, GradientsOfSeveralStepsMakeOneUpdate) {
+// All batches of the line are equal, so the mean of three gradients equals one of them.
+TEST(TrainingOptions, AccumulatesGradientsOverSteps) {
   Session session;
   session.execute(std::string(kAsWritten) + kLineModel);
   for (const std::string_view optimizer : {"sgd", "momentum", "adam", "adamw"})
     for (const std::string_view where : {"", "ON LOCAL 2 "}) {
-      // Ranks add up their gradients before any optimizer sees them: one without a state and one with.
+      // Ranks reduce gradients before any optimizer reads them: one optimizer without a state and
+      // one with.
       if (!where.empty() && optimizer != "sgd" && optimizer != "adam") continue;
       const auto loss_after = [&](int steps, std::string_view options) {
         answer(session,
@@ -273,7 +276,7 @@ TEST(TrainingOptions, GradientsOfSeveralStepsMakeOneUpdate) {
     }
 }
 
-TEST(TrainingOptions, WeightDecayCanSpareVectors) {
+TEST(TrainingOptions, WeightDecayCanExcludeVectors) {
   Session session;
   const std::string explain =
       "EXPLAIN (FORMAT plan) TRAIN digits_mlp WITH (optimizer = adamw, weight_decay = 0.5{})";
@@ -291,12 +294,12 @@ TEST(TrainingOptions, WeightDecayCanSpareVectors) {
 
 // -- checkpoints
 
-TEST(TrainingOptions, TheBestCheckpointIsKept) {
+TEST(TrainingOptions, KeepsTheBestCheckpoint) {
   const TemporaryFolder folder;
   const std::string best = folder / "best.safetensors", last = folder / "last.safetensors";
   Session session;
   session.execute(kLineModel + "SET optimizer = sgd");
-  // A learning rate of 0.5 is where the line is met at once, and any step past it leads away again.
+  // A learning rate of 0.5 fits the line at once, and any further step moves away again.
   const Json trained = answer(
       session, fmt::format("TRAIN line FROM '{}' STEPS 6 WITH (b = 2, holdout = 2, learning_rate = 0.6, "
                            "checkpoint = '{}', checkpoint_best = '{}', checkpoint_every = 2)",
@@ -316,7 +319,7 @@ TEST(TrainingOptions, TheBestCheckpointIsKept) {
             std::string::npos);
 }
 
-TEST(TrainingOptions, WhatIsLoadedKnowsItsSizes) {
+TEST(TrainingOptions, LoadedModelsHaveTheirSizes) {
   const TemporaryFolder folder;
   const std::string file = folder / "wide.safetensors";
   Session session;
@@ -329,7 +332,8 @@ TEST(TrainingOptions, WhatIsLoadedKnowsItsSizes) {
       answer(other, fmt::format("LOAD digits_mlp FROM '{}'; INFER digits_mlp FROM '{}'", file, kDigits));
   EXPECT_EQ(loaded["loss"], own["loss"]);
   answer(other, fmt::format("TRAIN digits_mlp FROM '{}' STEPS 1", kDigits));
-  // Other sizes must be said, and then they do not fit; a new start has the model's own.
+  // Other sizes must be stated, and then do not fit; training from scratch uses the model's
+  // defaults.
   EXPECT_NE(
       complaint(other, fmt::format("INFER digits_mlp FROM '{}' WITH (f = 128)", kDigits)).find("f32[64,48]"),
       std::string::npos);
@@ -357,7 +361,7 @@ double explained_bytes(Session& session, const std::string& what) {
   return bytes;
 }
 
-TEST(TrainingOptions, AStepThatExceedsTheLimitIsRefused) {
+TEST(TrainingOptions, RejectsAStepThatExceedsTheLimit) {
   Session session;
   session.execute(kWide);
   const std::string narrow = "b = 128, f = 2048";
@@ -366,10 +370,10 @@ TEST(TrainingOptions, AStepThatExceedsTheLimitIsRefused) {
     return fmt::format("TRAIN wide FROM '{}' STEPS 1 WITH ({}, memory_limit = '{} KiB')", kDigits, narrow,
                        static_cast<std::int64_t>(limit / 1024));
   };
-  // Below what recomputing and a file can do.
+  // Less than recomputation and spilling can achieve.
   EXPECT_NE(complaint(session, train(0.3 * bytes)).find("no plan of wide trains within"), std::string::npos);
   answer(session, train(1.01 * bytes));
-  // What it has learned stays in memory while it goes on.
+  // The learned weights stay in memory during training.
   EXPECT_NE(complaint(session, train(0.8 * bytes)).find("no plan of wide trains within"), std::string::npos);
   EXPECT_GT(explained_bytes(session, fmt::format("TRAIN wide WITH ({})", narrow)), 1.2 * bytes);
 }
@@ -386,7 +390,7 @@ constexpr bool kSanitized = false;
 constexpr bool kSanitized = false;
 #endif
 
-// The most that a process held, in bytes, when it ran the statements.
+// The largest resident size of a process that ran the statements, in bytes.
 double taken_by(const std::string& text) {
   const pid_t child = fork();
   if (child == 0) {
@@ -401,10 +405,10 @@ double taken_by(const std::string& text) {
   return static_cast<double>(used.ru_maxrss) * 1024;
 }
 
-TEST(TrainingOptions, MemoryThatIsCountedIsMemoryThatIsTaken) {
-  if (kSanitized) GTEST_SKIP() << "a sanitizer keeps freed memory, and takes some of its own";
+TEST(TrainingOptions, ReportedMemoryMatchesUsedMemory) {
+  if (kSanitized) GTEST_SKIP() << "a sanitizer keeps freed memory and adds its own";
   const std::string train = "TRAIN wide FROM '{}' STEPS 2 WITH (threads = 1, b = {})";
-  // Small, it takes what every process takes; the difference is what the step is said to take.
+  // A small run uses what every process uses; the difference is the reported memory of the step.
   const double base = taken_by(
       kWide +
       fmt::format(fmt::runtime("TRAIN wide FROM '{}' STEPS 2 WITH (threads = 1, b = 8, f = 8, g = 8)"),

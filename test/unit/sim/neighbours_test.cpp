@@ -1,4 +1,4 @@
-// Ranks that all send to their neighbours at once: each time can be worked out from the wires.
+// Ranks that all send to their neighbours at once: each time follows from the links.
 #include "weft/predict/sim/collective/neighbours.h"
 
 #include <limits>
@@ -15,38 +15,40 @@ cluster::Topology wires(cluster::Shape shape, std::int64_t devices) {
   return cluster::topology_of({"node", {.name = "gpu"}, {{"node", 1, {}}, {"gpu", devices, link}}}).value();
 }
 
-// A runtime that costs nothing.
+// A runtime without overhead.
 const RunParameters kFree{};
 
 double transfer(const Neighbours& neighbours, const cluster::Topology& topology) {
   return simulate(neighbours, topology, kBytes, 1, kFree).value().transfer_seconds;
 }
 
-TEST(NeighboursTest, ThroughASwitchEachHasItsPort) {
+TEST(NeighboursTest, EachRankHasItsPortOnASwitch) {
   const cluster::Topology topology = wires(cluster::Shape::switched, 4);
   EXPECT_NEAR(transfer({.ranks = 4}, topology), kBytes / kRate, 1e-9);
-  // Half of the bytes to either side, in one port.
+  // Half of the bytes to each side, through one port.
   EXPECT_NEAR(transfer({.ranks = 4, .both_ways = true, .closed = false}, topology), kBytes / kRate, 1e-9);
   EXPECT_GT(simulate({.ranks = 4}, topology, 0, 1, kFree)->latency_seconds, 0);
 }
 
-TEST(NeighboursTest, GroupsThatLieBetweenEachOtherShareCables) {
+TEST(NeighboursTest, InterleavedGroupsShareLinks) {
   const cluster::Topology ring = wires(cluster::Shape::ring, 8);
-  // Half the rate to either neighbour. One step along the ring has a cable to itself, ...
+  // Half the rate to each neighbour. With stride one on a ring, every transfer has its own link,
+  // ...
   EXPECT_NEAR(transfer({.ranks = 8}, ring), kBytes / (kRate / 2), 1e-9);
-  // ... two steps share each of theirs with the group that lies between.
+  // ... with stride two it shares each link with the group in between.
   EXPECT_NEAR(transfer({.ranks = 4, .stride = 2}, ring), 2 * kBytes / (kRate / 2), 1e-9);
 }
 
-TEST(NeighboursTest, APartOfARingIsALineThatTheLastMessageGoesBack) {
+TEST(NeighboursTest, PartOfARingIsALineWithAReturnMessage) {
   const cluster::Topology ring = wires(cluster::Shape::ring, 8);
-  // Each half of the ring: three messages go up, one goes back over three cables, and no cable has two.
+  // In each half of the ring, three messages go up and one returns over three links; no link has
+  // two.
   EXPECT_NEAR(transfer({.ranks = 4}, ring), kBytes / (kRate / 2), 1e-9);
   EXPECT_NEAR(transfer({.ranks = 4, .both_ways = true, .closed = false}, ring), kBytes / 2 / (kRate / 2),
               1e-9);
 }
 
-TEST(NeighboursTest, WhoCopiesMayBeSlowerThanTheWires) {
+TEST(NeighboursTest, CopiesMayBeSlowerThanLinks) {
   const cluster::Topology topology = wires(cluster::Shape::switched, 4);
   RunParameters slow;
   slow.copy_bytes_per_second = 10e9;
@@ -57,7 +59,7 @@ TEST(NeighboursTest, WhoCopiesMayBeSlowerThanTheWires) {
               3e-6, 1e-12);
 }
 
-TEST(NeighboursTest, DevicesWithoutAWayAreNamed) {
+TEST(NeighboursTest, NamesDevicesWithoutARoute) {
   cluster::Topology apart;
   apart.name = "apart";
   apart.devices = 2;

@@ -1,5 +1,6 @@
-// The simulator of a step: streams and waits, collectives that gather, wires that are shared, ranks that are
-// alike, memory and the critical path. Prices are made up, so that every time can be worked out by hand.
+// The simulator of a step: streams and waits, collectives that wait for all ranks, shared links,
+// classes of equal ranks, memory and the critical path. Costs are invented, so that every time can
+// be computed by hand.
 #include "weft/predict/sim/step/predict.h"
 
 #include <algorithm>
@@ -23,7 +24,7 @@ namespace {
 
 using program::Program;
 
-// A second a task that computes; a collective has `latency` and then `transfer`.
+// One second per computing task; a collective takes `latency` and then `transfer`.
 StepCosts even_costs(double latency, double transfer) {
   return {[](const Program&, const program::Task&) {
             return TaskPrice{1, Source::datasheet};
@@ -34,7 +35,7 @@ StepCosts even_costs(double latency, double transfer) {
           {}};
 }
 
-// Prices by what a unit is and how large, as real ones are, and otherwise arbitrary.
+// Costs that depend on the kind and size of a unit, as real ones do, and are otherwise arbitrary.
 StepCosts arbitrary_costs(std::uint64_t seed) {
   const auto draw = [seed](std::uint64_t a, std::uint64_t b) {
     return 1e-3 * static_cast<double>(1 + mix(seed ^ mix(a) ^ mix(b + 7)) % 997);
@@ -69,7 +70,7 @@ struct Case {
   }
 };
 
-// compute, collective, compute, collective: each collective waits for what was computed just before.
+// compute, collective, compute, collective: each collective waits for the task just before it.
 std::shared_ptr<const Program> two_sums_by_hand() {
   Program program;
   program.graph = std::make_shared<const plan::Graph>();
@@ -89,7 +90,7 @@ std::shared_ptr<const Program> two_sums_by_hand() {
   return std::make_shared<const Program>(std::move(program));
 }
 
-TEST(PredictTest, ACollectiveOverlapsWhatDoesNotNeedIt) {
+TEST(PredictTest, ACollectiveOverlapsIndependentWork) {
   const plan::Mesh mesh = plan::read_mesh("gpu=4").value();
   const std::vector<std::shared_ptr<const Program>> programs = {two_sums_by_hand()};
   const Prediction prediction = predict(mesh, programs, Numbering(4, 0), even_costs(1, 2)).value();
@@ -105,8 +106,8 @@ TEST(PredictTest, ACollectiveOverlapsWhatDoesNotNeedIt) {
   EXPECT_EQ(prediction.events, 4);
 }
 
-// Which exchanges are under way at once is what the program's streams say.
-TEST(PredictTest, StreamsAreTheProgram) {
+// The program's streams determine which exchanges are in flight together.
+TEST(PredictTest, UsesTheStreamsOfTheProgram) {
   Program program = *two_sums_by_hand();
   std::get<program::Exchange>(program.units[3].kernel).axis = "node";
   const plan::Mesh mesh = plan::read_mesh("node=2, gpu=2").value();
@@ -126,13 +127,13 @@ TEST(PredictTest, StreamsAreTheProgram) {
   EXPECT_DOUBLE_EQ(seconds(), 7);
 }
 
-TEST(PredictTest, WithoutOverlapEverythingIsInARow) {
+TEST(PredictTest, WithoutOverlapEverythingIsSequential) {
   const Prediction prediction = Case("gpu=4", ops::kTwoSums).predicted(even_costs(1, 2), {.overlap = false});
   EXPECT_DOUBLE_EQ(prediction.seconds, 8);
   EXPECT_DOUBLE_EQ(prediction.exposed_communication_seconds, 6);
 }
 
-// Four tasks that compute, a collective in their midst that needs the first alone.
+// Four computing tasks, with a collective among them that depends only on the first.
 std::shared_ptr<const Program> sum_in_the_midst() {
   Program program;
   program.graph = std::make_shared<const plan::Graph>();
@@ -150,7 +151,7 @@ std::shared_ptr<const Program> sum_in_the_midst() {
   return std::make_shared<const Program>(std::move(program));
 }
 
-TEST(PredictTest, WorkersShareWhatIsReadyAndCollectivesKeepTheirPlace) {
+TEST(PredictTest, WorkersShareReadyTasksAndCollectivesKeepTheirOrder) {
   const plan::Mesh mesh = plan::read_mesh("gpu=2").value();
   const std::vector<std::shared_ptr<const Program>> programs = {sum_in_the_midst()};
   const auto seconds = [&](bool overlap, int workers, bool quick) {
@@ -168,7 +169,7 @@ TEST(PredictTest, WorkersShareWhatIsReadyAndCollectivesKeepTheirPlace) {
   }                       // [1]         [4]
 }
 
-TEST(PredictTest, SaysWhichCollectivesTheStepHas) {
+TEST(PredictTest, ListsTheCollectivesOfAStep) {
   const Prediction prediction = Case("gpu=4", ops::kTwoSums).predicted(even_costs(1, 2));
   ASSERT_EQ(prediction.collectives.size(), 1u);
   EXPECT_EQ(prediction.collectives[0].axis, "gpu");
@@ -188,7 +189,7 @@ TEST(PredictTest, CountsFlopsTrafficAndMemory) {
   EXPECT_DOUBLE_EQ(prediction.memory.inputs, 2 * 2 * 4 * 4);
 }
 
-// Sums over both axes of a mesh, one after the other for one value and the other way round for the other.
+// Sums over both axes of a mesh, in one order for one value and in the reverse order for the other.
 constexpr std::string_view kCrossing = R"(plan p
 %0 = input {name=x, type=f32[d=4], layout="partial(sum) on a, partial(sum) on b"}
 %1 = input {name=y, type=f32[d=4], layout="partial(sum) on a, partial(sum) on b"}
@@ -197,20 +198,20 @@ constexpr std::string_view kCrossing = R"(plan p
 return p=%2, q=%3
 )";
 
-TEST(PredictTest, AxesOnTheSameWiresShareThem) {
+TEST(PredictTest, AxesOnTheSameLinksShareThem) {
   const Case at("a=2, b=2", kCrossing);
   StepCosts costs = even_costs(1, 4);
-  const double copies = at.predicted(costs).compute_seconds;  // of inputs that lie where no collective may be
+  const double copies = at.predicted(costs).compute_seconds;  // of inputs whose memory collectives cannot use
   EXPECT_DOUBLE_EQ(at.predicted(costs).seconds, at.predicted(even_costs(0, 0)).seconds + 5);
   costs.wires = {0, 0};
-  // Both are under way together for most of the time: 4 + 4 seconds of transfer through one port.
+  // Both overlap most of the time: 4 + 4 seconds of transfer through one port.
   EXPECT_GT(at.predicted(costs).seconds, 5 + 3);
   EXPECT_LE(at.predicted(costs).seconds, copies + 1 + 8);
 }
 
-// Axes that are factors of one cluster axis pass the same network cards: two collectives of equal bytes that
-// are under way at once take as long as one after the other.
-TEST(PredictTest, TwoCollectivesThroughOneCardShareIt) {
+// Axes that are factors of one cluster axis use the same network cards: two concurrent collectives
+// of equal bytes take as long as one after the other.
+TEST(PredictTest, TwoCollectivesShareOneCard) {
   const cluster::Link card{"ib", 1e9, 0, cluster::Shape::unstated, {}, 1};
   const cluster::Cluster nodes{"pod", {.name = "gpu"}, {{"node", 4, card}, {"gpu", 1, {}}}};
   const Case at("node_a=2, node_b=2", R"(plan p
@@ -222,17 +223,17 @@ return p=%2, q=%3
 )");
   StepCosts costs = cost::step_costs(nodes, at.mesh).value();
   const double shared = at.predicted(costs).seconds;
-  costs.wires = {0, 1};  // as if each axis had a card of its own
+  costs.wires = {0, 1};  // as if each axis had its own card
   EXPECT_NEAR(shared / at.predicted(costs).seconds, 2, 0.01);
 }
 
-TEST(LinkSharingTest, APortIsSplitAmongWhatPassesIt) {
+TEST(LinkSharingTest, SplitsAPortAmongItsTransfers) {
   LinkSharing sharing(2, 1);
   const std::vector<std::uint32_t> first = {0}, both = {0, 1};
   const std::int32_t on_first = sharing.add_route(0, first), on_both = sharing.add_route(0, both);
   const auto a = sharing.start(0, on_first, 10);
   EXPECT_EQ(sharing.next(), (std::pair(10.0, a)));
-  const auto b = sharing.start(4, on_both, 10);  // a has 6 left, now at half pace
+  const auto b = sharing.start(4, on_both, 10);  // a has 6 left, now at half speed
   EXPECT_EQ(sharing.next(), (std::pair(16.0, a)));
   sharing.finish(16, a);  // b has 4 left
   EXPECT_EQ(sharing.next(), (std::pair(20.0, b)));
@@ -240,11 +241,11 @@ TEST(LinkSharingTest, APortIsSplitAmongWhatPassesIt) {
   EXPECT_FALSE(sharing.next().has_value());
 }
 
-TEST(LinkSharingTest, WhatOneLeavesUnusedAnotherHas) {
+TEST(LinkSharingTest, UnusedBandwidthGoesToOthers) {
   LinkSharing sharing(2, 1);
   const std::vector<std::uint32_t> first = {0}, both = {0, 1}, second = {1};
   const auto a = sharing.start(0, sharing.add_route(0, first), 10);
-  sharing.start(0, sharing.add_route(0, both), 10);  // b, c and d have a third of the second port
+  sharing.start(0, sharing.add_route(0, both), 10);  // b, c and d each have a third of the second port
   const std::int32_t on_second = sharing.add_route(0, second);
   sharing.start(0, on_second, 10);
   sharing.start(0, on_second, 10);
@@ -254,7 +255,7 @@ TEST(LinkSharingTest, WhatOneLeavesUnusedAnotherHas) {
   EXPECT_DOUBLE_EQ(next->first, 15);
 }
 
-TEST(LinkSharingTest, WiresAreApart) {
+TEST(LinkSharingTest, LinksAreIndependent) {
   LinkSharing sharing(1, 2);
   const std::vector<std::uint32_t> only = {0};
   const auto a = sharing.start(0, sharing.add_route(0, only), 10);
@@ -263,7 +264,7 @@ TEST(LinkSharingTest, WiresAreApart) {
 }
 
 TEST(LinkSharingTest, WorkIsConserved) {
-  // Through one port all transfers together end when their seconds are over, whatever their order.
+  // Through one port, all transfers together end when their seconds are used up, in any order.
   LinkSharing sharing(1, 1);
   const std::vector<std::uint32_t> only = {0};
   const std::int32_t route = sharing.add_route(0, only);
@@ -280,7 +281,7 @@ TEST(LinkSharingTest, WorkIsConserved) {
   EXPECT_NEAR(now, total, 1e-9 * total);
 }
 
-TEST(RankClassesTest, EvenSharesAreOneKindAndUnevenOnesFew) {
+TEST(RankClassesTest, EvenShardsAreOneKindAndUnevenOnesFew) {
   const auto kinds = [](std::string_view mesh, std::string_view plan) {
     const Case at(mesh, plan);
     return rank_kinds(at.graph, at.mesh, at.layouts);
@@ -291,9 +292,10 @@ TEST(RankClassesTest, EvenSharesAreOneKindAndUnevenOnesFew) {
   EXPECT_EQ(kinds("gpu=5", ops::kTwoSums), (Numbering{0, 0, 0, 0, 1}));
 }
 
-TEST(RankClassesTest, CompanySplitsKinds) {
+TEST(RankClassesTest, GroupsSplitKinds) {
   const plan::Mesh mesh = plan::read_mesh("node=2, gpu=3").value();
-  // Rank 5 is of its own kind; who meets it along gpu (3, 4) or node (2) is not like those who never do.
+  // Rank 5 is of a different kind; ranks that share a group with it along gpu (3, 4) or node (2)
+  // differ from the others.
   EXPECT_EQ(rank_classes(mesh, Numbering{0, 0, 0, 0, 0, 1}), (Numbering{0, 0, 1, 2, 2, 3}));
   EXPECT_EQ(rank_classes(mesh, Numbering{0, 0, 0, 0, 0, 0}), (Numbering{0, 0, 0, 0, 0, 0}));
   const Meetings meetings = find_meetings(mesh, Numbering{0, 0, 1, 2, 2, 3});
@@ -317,7 +319,7 @@ constexpr std::string_view kMixed = R"(plan p
 return g=%7, s=%9
 )";
 
-TEST(PredictTest, ClassesAgreeWithEveryRankByItself) {
+TEST(PredictTest, ClassesAgreeWithSimulatingEveryRank) {
   for (const char* mesh :
        {"node=1, gpu=2", "node=2, gpu=3", "node=3, gpu=2", "node=4, gpu=4", "node=5, gpu=6"})
     for (const bool overlap : {true, false})
@@ -339,7 +341,7 @@ TEST(PredictTest, ClassesAgreeWithEveryRankByItself) {
       }
 }
 
-TEST(PredictTest, RanksOfOneKindHaveProgramsOfOnePrice) {
+TEST(PredictTest, RanksOfOneKindHaveEqualCosts) {
   const Case at("node=2, gpu=3", kMixed);
   const Numbering kinds = rank_kinds(at.graph, at.mesh, at.layouts);
   const StepCosts costs = arbitrary_costs(3);
@@ -360,9 +362,9 @@ TEST(PredictTest, RanksOfOneKindHaveProgramsOfOnePrice) {
   EXPECT_GT(prices.size(), 1u);
 }
 
-// Nothing starts before what it waits for, nothing on a stream before what precedes it, and the path that is
-// called critical has no gap but where ranks wait for each other.
-TEST(PredictTest, TimelinesAreLegalAndTheCriticalPathIsTight) {
+// Nothing starts before its dependencies, nothing on a stream before its predecessor, and the
+// critical path has no gaps except where ranks wait for each other.
+TEST(PredictTest, TimelinesAreValidAndTheCriticalPathIsTight) {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     const Case at("node=2, gpu=3", kMixed);
     const Prediction prediction = at.predicted(arbitrary_costs(seed), {.workers = seed % 2 == 0 ? 1 : 3});
@@ -398,7 +400,7 @@ TEST(PredictTest, WorkersWithoutOverlapNeverWaitForEachOther) {
       const PredictOptions options{.overlap = false, .workers = workers};
       auto prediction = predict(at.graph, at.mesh, at.layouts, arbitrary_costs(seed), options);
       ASSERT_TRUE(prediction.ok()) << prediction.error().message;
-      // While a collective is under way its rank does nothing else.
+      // While a collective is in flight, its rank does nothing else.
       for (const RankClass& group : prediction->classes) {
         const auto& times = group.timeline.tasks;
         for (std::size_t t = 0; t < times.size(); ++t) {
@@ -416,7 +418,7 @@ TEST(PredictTest, WorkersWithoutOverlapNeverWaitForEachOther) {
     }
 }
 
-TEST(PredictTest, TheMemoryCurveStaysWithinWhatIsPacked) {
+TEST(PredictTest, TheMemoryCurveStaysWithinThePackedSize) {
   const Prediction prediction =
       Case("node=2, gpu=3", kMixed).predicted(arbitrary_costs(1), {.overlap = false});
   for (const RankClass& group : prediction.classes) {
@@ -430,12 +432,12 @@ TEST(PredictTest, TheMemoryCurveStaysWithinWhatIsPacked) {
     }
     EXPECT_LE(most, static_cast<double>(group.program->bytes()));
     EXPECT_GE(most, static_cast<double>(group.program->persistent_bytes));
-    // When the step is over, what is kept is left.
+    // At the end of the step, only persistent memory is left.
     EXPECT_DOUBLE_EQ(group.memory.back().second, static_cast<double>(group.program->persistent_bytes));
   }
 }
 
-TEST(PredictTest, RunsRepeatToTheLastBit) {
+TEST(PredictTest, IsDeterministic) {
   const Case at("node=4, gpu=4", kMixed);
   const Prediction first = at.predicted(arbitrary_costs(9)), second = at.predicted(arbitrary_costs(9));
   EXPECT_EQ(first.seconds, second.seconds);
@@ -445,7 +447,7 @@ TEST(PredictTest, RunsRepeatToTheLastBit) {
     EXPECT_EQ(first.critical[i].task, second.critical[i].task);
 }
 
-TEST(PredictTest, QuickIsTheSameWhereRanksAreAlike) {
+TEST(PredictTest, QuickModeIsExactIfRanksAreEqual) {
   const Case at("gpu=4", ops::kTwoSums);
   const Prediction whole = at.predicted(arbitrary_costs(2)),
                    quick = at.predicted(arbitrary_costs(2), {.quick = true});
@@ -455,11 +457,11 @@ TEST(PredictTest, QuickIsTheSameWhereRanksAreAlike) {
   EXPECT_DOUBLE_EQ(quick.memory.total(), quick.peak_bytes);
   EXPECT_TRUE(quick.critical.empty());
   EXPECT_TRUE(quick.classes[0].timeline.tasks.empty());
-  // Uneven shares: one class for all, and one program.
+  // Uneven shards: one class for all, and one program.
   EXPECT_EQ(Case("node=2, gpu=3", kMixed).predicted(arbitrary_costs(2), {.quick = true}).classes.size(), 1u);
 }
 
-TEST(PredictTest, WiresWithoutBandwidthAreNamed) {
+TEST(PredictTest, NamesLinksWithoutBandwidth) {
   StepCosts costs = even_costs(1, std::numeric_limits<double>::infinity());
   const Case at("gpu=4", ops::kTwoSums);
   const auto refused = predict(at.graph, at.mesh, at.layouts, costs);
@@ -467,7 +469,7 @@ TEST(PredictTest, WiresWithoutBandwidthAreNamed) {
   EXPECT_NE(refused.error().message.find("mesh axis gpu"), std::string::npos) << refused.error().message;
 }
 
-TEST(PredictTest, RanksThatDisagreeAreRefused) {
+TEST(PredictTest, RejectsRanksThatDisagree) {
   const Case two("gpu=2", ops::kTwoSums);
   const auto program_of = [&](std::string_view text) {
     const Case at("gpu=2", text);
@@ -486,7 +488,7 @@ return y=%1
   EXPECT_NE(refused.error().message.find("do not run the same collectives"), std::string::npos);
 }
 
-TEST(PredictTest, AMeshOfAThousandIsAsQuickAsOneOfFour) {
+TEST(PredictTest, AMeshOfAThousandIsAsFastAsOneOfFour) {
   const Case at("node=128, gpu=8", kMixed);
   const Prediction prediction = at.predicted(arbitrary_costs(4), {.timeline = false});
   EXPECT_LE(prediction.classes.size(), 8u);

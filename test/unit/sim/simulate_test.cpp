@@ -1,4 +1,4 @@
-// The simulator of collectives, against times worked out by hand.
+// The simulator of collectives, compared with times computed by hand.
 #include "weft/predict/sim/collective/simulate_collective.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ Topology ring(int devices, double rate = kRate, double latency = kLatency) {
   return topology;
 }
 
-// Writes down what agents do, one after another.
+// Records the actions of agents, one after another.
 class Script {
  public:
   Script(Kind kind, int ranks, int chunks) {
@@ -49,7 +49,7 @@ class Script {
     actions.memory.resize(static_cast<std::size_t>(ranks));
   }
 
-  // Begins an agent; the actions that follow are its own.
+  // Begins an agent, to which the following actions belong.
   int agent(int rank) {
     const auto at = static_cast<std::int32_t>(actions.actions.size());
     actions.agents.push_back({rank, blocks_[rank]++, at, at});
@@ -122,7 +122,7 @@ Actions ring_all_reduce(int ranks) {
   return script.actions;
 }
 
-// 0 sends to 1, which passes on, and so forth.
+// 0 sends to 1, which forwards, and so on.
 Actions chain_broadcast(int ranks) {
   Script script(Kind::broadcast, ranks, 1);
   script.agent(0);
@@ -158,7 +158,7 @@ TEST(Simulate, AMessageTakesItsBytesAndOneLatency) {
   parameters.step_seconds = 1e-7;
   parameters.message_seconds = 3e-7;
   parameters.efficiency = 0.5;
-  // Two steps, one at either end, and twice the bytes.
+  // Two steps, one at each end, and twice the bytes.
   EXPECT_NEAR(time(script.actions, line(2), 1'000'000, parameters).seconds,
               5e-6 + 2e-7 + 2e6 / kRate + kLatency + 3e-7, 1e-12);
   parameters.copy_bytes_per_second = 10e9;
@@ -166,11 +166,11 @@ TEST(Simulate, AMessageTakesItsBytesAndOneLatency) {
               5e-6 + 2e-7 + 1e6 / 10e9 + kLatency + 3e-7 + 1e6 / 10e9, 1e-12);
 }
 
-TEST(Simulate, ALargeRingAllReduceComesNearItsBandwidth) {
+TEST(Simulate, ALargeRingAllReduceIsNearItsBandwidth) {
   for (const int ranks : {2, 4, 8}) {
     constexpr std::int64_t kBytes = std::int64_t{1} << 32;
     const double ideal = 2.0 * (ranks - 1) / ranks * double(kBytes) / kRate;
-    // All send at once, then all wait for what was sent: every slot costs a latency as well.
+    // All send at once and then wait for what was sent: every slot adds a latency.
     const double slot = double(2 << 20) / kRate;
     EXPECT_NEAR(time(ring_all_reduce(ranks), ring(ranks), kBytes).seconds, ideal * (1 + kLatency / slot),
                 ideal * 1e-3);
@@ -184,7 +184,7 @@ TEST(Simulate, ALargeRingAllReduceComesNearItsBandwidth) {
   }
 }
 
-TEST(Simulate, ASmallRingAllReduceIsAllLatency) {
+TEST(Simulate, ASmallRingAllReduceIsLatencyBound) {
   for (const int ranks : {2, 4, 8}) {
     const double steps = 2.0 * (ranks - 1);
     const double found = time(ring_all_reduce(ranks), ring(ranks), 8).seconds;
@@ -192,7 +192,7 @@ TEST(Simulate, ASmallRingAllReduceIsAllLatency) {
   }
 }
 
-TEST(Simulate, WalkingAllSlicesAgreesWithWalkingSome) {
+TEST(Simulate, SimulatingAllSlicesAgreesWithSimulatingSome) {
   RunParameters all;
   all.most_slices = 1 << 20;
   for (const auto& [program, topology] :
@@ -205,21 +205,21 @@ TEST(Simulate, WalkingAllSlicesAgreesWithWalkingSome) {
   }
 }
 
-TEST(Simulate, SlicesFollowEachOtherDownAChain) {
-  // 64 slots over five hops: as long as over one and four slots more, not five times as long.
+TEST(Simulate, SlicesPipelineThroughAChain) {
+  // 64 slots over five hops take as long as over one hop plus four slots, not five times as long.
   const std::int64_t bytes = 128 << 20;
   const double one = double(bytes) / kRate, slot = double(2 << 20) / kRate;
   RunParameters parameters;
   parameters.slots = 8;
   EXPECT_NEAR(time(chain_broadcast(6), line(6), bytes, parameters).seconds, one + 4 * slot + 5 * kLatency,
               1e-9);
-  // With two, a slot is back one latency after the sender could have used it.
+  // With two slots, a slot returns one latency after the sender could have used it.
   parameters.slots = 2;
   EXPECT_NEAR(time(chain_broadcast(6), line(6), bytes, parameters).seconds,
               one + 4 * slot + 5 * kLatency + 62 * kLatency, 1e-9);
 }
 
-TEST(Simulate, OneSlotStallsWhereTwoDoNot) {
+TEST(Simulate, OneSlotStallsAndTwoDoNot) {
   Script script(Kind::send, 2, 1);
   script.actions.collective.peer = 1;
   script.agent(0);
@@ -236,9 +236,9 @@ TEST(Simulate, OneSlotStallsWhereTwoDoNot) {
   EXPECT_NEAR(time(script.actions, line(2), bytes, parameters).seconds, 4 * slot + kLatency, 1e-12);
 }
 
-TEST(Simulate, ALongTransferTakesASlotAChunk) {
-  // Both send three chunks before they receive. Small, they are one transfer; large, one a chunk, and two
-  // slots are not enough.
+TEST(Simulate, ALongTransferNeedsASlotPerChunk) {
+  // Both send three chunks before they receive. Small ones fit one transfer; large ones need one
+  // each, and two slots are not enough.
   Script script(Kind::all_to_all, 2, 3);
   for (const int rank : {0, 1}) {
     script.agent(rank);
@@ -254,8 +254,8 @@ TEST(Simulate, ALongTransferTakesASlotAChunk) {
   EXPECT_GT(time(script.actions, line(2), 24 << 20, parameters).seconds, double(12 << 20) / kRate);
 }
 
-// Two channels of one pair share the link; over a pair of cables they do not.
-TEST(Simulate, TwoFlowsOnOneLinkHalveIt) {
+// Two channels of one pair share the link; over two links they do not.
+TEST(Simulate, TwoFlowsShareALink) {
   Script script(Kind::send, 2, 2);
   script.actions.collective.peer = 1;
   for (const int channel : {0, 1}) {
@@ -270,7 +270,7 @@ TEST(Simulate, TwoFlowsOnOneLinkHalveIt) {
   EXPECT_NEAR(time(script.actions, twice, 2'000'000).seconds, 1e6 / kRate + kLatency, 1e-12);
 }
 
-TEST(Simulate, HalfDuplexCablesCarryOneWayAtATime) {
+TEST(Simulate, HalfDuplexLinksCarryOneDirectionAtATime) {
   Script script(Kind::all_to_all, 2, 1);
   for (const int rank : {0, 1}) {
     script.agent(rank);
@@ -284,7 +284,7 @@ TEST(Simulate, HalfDuplexCablesCarryOneWayAtATime) {
   EXPECT_NEAR(time(script.actions, topology, 2'000'000).seconds, 2e6 / kRate + kLatency, 1e-12);
 }
 
-TEST(Simulate, DependenciesWithinARankHoldUp) {
+TEST(Simulate, DependenciesWithinARankDelay) {
   Script script(Kind::send, 2, 1);
   script.actions.collective.peer = 1;
   const int first = script.agent(0);
@@ -306,7 +306,7 @@ TEST(Simulate, DependenciesWithinARankHoldUp) {
 }
 
 // put, signal; wait, copy.
-TEST(Simulate, OneSidedWritesAndSignalsAreCharged) {
+TEST(Simulate, ChargesOneSidedWritesAndSignals) {
   Script script(Kind::send, 2, 1);
   script.actions.collective.peer = 1;
   const int signal = script.counter(1);
@@ -316,14 +316,14 @@ TEST(Simulate, OneSidedWritesAndSignalsAreCharged) {
   script.agent(1);
   script.act().consume = signal;
   EXPECT_NEAR(time(script.actions, line(2), 1'000'000).seconds, 1e6 / kRate + kLatency, 1e-12);
-  // Read instead: the request goes there, the data comes back.
+  // Reads instead: the request goes out, the data comes back.
   Script reads(Kind::send, 2, 1);
   reads.agent(1);
   reads.with_cells(reads.act(), {{0, Buffer::input, false, 0}}, {reads.own()});
   EXPECT_NEAR(time(reads.actions, line(2), 1'000'000).seconds, 1e6 / kRate + 2 * kLatency, 1e-12);
 }
 
-TEST(Simulate, PacketsAreWaitedForAndCostTwice) {
+TEST(Simulate, WaitsForPacketsAndChargesThemTwice) {
   Script script(Kind::send, 2, 2);
   script.agent(1);
   script.with_cells(script.act(2), {{1, Buffer::scratch, true, 0}}, {script.own()});
@@ -332,7 +332,7 @@ TEST(Simulate, PacketsAreWaitedForAndCostTwice) {
   EXPECT_NEAR(time(script.actions, line(2), 1'000'000).seconds, 2e6 / kRate + kLatency, 1e-12);
 }
 
-TEST(Simulate, BarriersHoldAllUntilTheLastHasCome) {
+TEST(Simulate, BarriersHoldAllUntilTheLastArrives) {
   Script script(Kind::custom, 1, 1);
   script.agent(0);
   script.with_cells(script.act(), {script.own()}, {script.own(1)});
@@ -346,7 +346,7 @@ TEST(Simulate, BarriersHoldAllUntilTheLastHasCome) {
   EXPECT_NEAR(time(script.actions, line(1), 1'000'000, parameters).seconds, 2e-4, 1e-12);
 }
 
-TEST(Simulate, RefusesTooFewDevicesAndNoWay) {
+TEST(Simulate, RejectsTooFewDevicesAndMissingRoutes) {
   EXPECT_FALSE(simulate(ring_all_reduce(4), ring(3), 1024, bare()).ok());
   Topology apart;
   for (const char* device : {"a", "b"}) apart.add_node(NodeKind::device, device);
@@ -386,7 +386,7 @@ TEST(CostTable, HasTheColumnsOfNcclTests) {
 constexpr double kForever = std::numeric_limits<double>::infinity();
 
 TEST(Network, SharesMaxMinFairly) {
-  // The picture in network.h: b binds the long flow, the short one takes what is left of a.
+  // The picture in network.h: b limits the long flow, and the short one gets the rest of a.
   Topology topology;
   for (const char* device : {"0", "1", "2"}) topology.add_node(NodeKind::device, device);
   const std::int32_t a = topology.add_link(0, 1, 100, 0), b = topology.add_link(1, 2, 40, 0);
@@ -399,7 +399,7 @@ TEST(Network, SharesMaxMinFairly) {
   network.settle(2);
   EXPECT_DOUBLE_EQ(network.pace(first), 60);
   EXPECT_DOUBLE_EQ(network.pace(second), 40);
-  // 200 went in the first two seconds; 400 more at 60 a second.
+  // 200 sent in the first two seconds; 400 more at 60 per second.
   ASSERT_TRUE(network.next());
   EXPECT_EQ(network.next()->second, first);
   EXPECT_DOUBLE_EQ(network.next()->first, 2 + 400.0 / 60);
@@ -413,7 +413,7 @@ TEST(Network, SharesMaxMinFairly) {
   EXPECT_DOUBLE_EQ(network.bytes_carried(b), 400);
 }
 
-TEST(Network, SlowFlowsLeaveTheirShareToOthers) {
+TEST(Network, SlowFlowsLeaveBandwidthToOthers) {
   Topology topology;
   for (const char* device : {"0", "1"}) topology.add_node(NodeKind::device, device);
   topology.add_link(0, 1, 90, 0);
@@ -427,7 +427,7 @@ TEST(Network, SlowFlowsLeaveTheirShareToOthers) {
   EXPECT_DOUBLE_EQ(network.pace(other), 40);
 }
 
-TEST(Network, ASwitchMayBeNarrowerThanItsLinks) {
+TEST(Network, ASwitchMayLimitItsLinks) {
   Topology topology;
   for (const char* device : {"0", "1", "2", "3"}) topology.add_node(NodeKind::device, device);
   const std::int32_t hub = topology.add_node(NodeKind::switch_, "hub");
@@ -441,9 +441,9 @@ TEST(Network, ASwitchMayBeNarrowerThanItsLinks) {
   EXPECT_DOUBLE_EQ(network.pace(b), 60);
 }
 
-// Whatever the flows: no wire carries more than it can, and every flow is at its fastest or on a full wire
-// where nobody is faster.
-TEST(Network, EveryFlowIsHeldByAFullWireOrByItself) {
+// For any flows: no link exceeds its capacity, and every flow is at its maximum or on a saturated
+// link where no flow is faster.
+TEST(Network, EveryFlowIsLimitedByASaturatedLinkOrItself) {
   constexpr std::int32_t kLinks = 12;
   Topology topology;
   for (int d = 0; d <= kLinks; ++d) topology.add_node(NodeKind::device, "gpu");

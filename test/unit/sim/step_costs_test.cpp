@@ -1,5 +1,5 @@
-// What the parts of a step cost: mesh axes and their wires, collectives against NCCL's measured times, shapes
-// of products, what was measured before, and whole steps against published ones.
+// The costs of a step's parts: mesh axes and their links, collectives compared with NCCL's measured
+// times, product shapes, earlier measurements, and whole steps compared with published ones.
 #include "weft/predict/cost/step_costs.h"
 
 #include <algorithm>
@@ -80,12 +80,12 @@ TEST(MeshLinksTest, AMeshAxisIsAClusterAxisOrAFactorOfOne) {
   EXPECT_EQ(costs->wires, (std::vector<std::int32_t>{0, 1, 1}));
 }
 
-TEST(MeshLinksTest, AClusterAxisOfOneMayGoUnsaid) {
+TEST(MeshLinksTest, AClusterAxisOfOneMayBeOmitted) {
   EXPECT_TRUE(mesh_links(nodes_of_a100(1), mesh_of("gpu=8")).ok());
   EXPECT_TRUE(mesh_links(nodes_of_a100(8, 1), mesh_of("node_x=2, node_y=4")).ok());
 }
 
-TEST(MeshLinksTest, AnotherMeshThanTheClusterIsRefused) {
+TEST(MeshLinksTest, RejectsAMeshThatDoesNotFitTheCluster) {
   const auto message = [](std::string_view mesh) {
     const auto links = mesh_links(nodes_of_a100(4), mesh_of(mesh));
     return links.ok() ? std::string() : links.error().message;
@@ -96,7 +96,7 @@ TEST(MeshLinksTest, AnotherMeshThanTheClusterIsRefused) {
   EXPECT_NE(message("node=4, gpux=8").find("mesh axis gpux"), std::string::npos);
 }
 
-TEST(MeshLinksTest, WiresWithoutASwitchGiveAPartLess) {
+TEST(MeshLinksTest, DirectLinksGiveASubgroupLessBandwidth) {
   cluster::Cluster full = nodes_of_a100(1);
   full.axes[1].link.shape = cluster::Shape::full;
   const auto rate = [&](std::string_view mesh, std::size_t axis) {
@@ -113,7 +113,7 @@ MeshLink link_of(std::int32_t ranks, double latency, double rate, bool across_no
   return {0, "", ranks, 1, across_nodes, latency, rate};
 }
 
-TEST(ExchangeSecondsTest, MoreBytesTakeLongerAndOneRankTakesNothing) {
+TEST(ExchangeSecondsTest, MoreBytesTakeLongerAndOneRankTakesNoTime) {
   for (const Kind kind : {Kind::all_reduce, Kind::reduce_scatter, Kind::all_gather, Kind::all_to_all,
                           Kind::broadcast_from, Kind::permute_ranks}) {
     const MeshLink link = link_of(8, 2e-6, 300e9);
@@ -128,13 +128,13 @@ TEST(ExchangeSecondsTest, MoreBytesTakeLongerAndOneRankTakesNothing) {
   }
 }
 
-TEST(ExchangeSecondsTest, NoBandwidthIsForever) {
+TEST(ExchangeSecondsTest, WithoutBandwidthTheTimeIsInfinite) {
   const MeshLink link = link_of(2, 2e-6, 0);
   EXPECT_TRUE(std::isinf(exchange_seconds(Kind::all_reduce, link, 8).seconds()));
   EXPECT_TRUE(std::isfinite(exchange_seconds(Kind::all_reduce, link, 0).seconds()));
 }
 
-TEST(ExchangeSecondsTest, ATreeHasFewerStepsForSmallMessagesOfMany) {
+TEST(ExchangeSecondsTest, TreesTakeFewerStepsForSmallMessagesOfManyRanks) {
   const MeshLink many = link_of(128, 5e-6, 50e9, true);
   EXPECT_EQ(exchange_seconds(Kind::all_reduce, many, 1024).algorithm, "all_reduce_double_binary_tree");
   EXPECT_EQ(exchange_seconds(Kind::all_reduce, many, 8e9).algorithm, "all_reduce_ring");
@@ -166,12 +166,12 @@ TEST(ExchangeSecondsTest, IsNearTheMeasuredTimesOfNccl) {
 // -- units
 // -----------------------------------------------------------------------------------------------------
 
-TEST(UnitSecondsTest, LargeProductsReachMostOfThePeakAndSmallOnesLittle) {
+TEST(UnitSecondsTest, LargeProductsReachThePeakAndSmallOnesDoNot) {
   const cluster::Device device = a100();
   EXPECT_NEAR(product_efficiency(device, 8192, 8192, 8192, 1), 0.84, 0.03);
   EXPECT_LT(product_efficiency(device, 128, 128, 128, 1), 0.05);
   EXPECT_LT(product_efficiency(device, 8192, 8192, 64, 1), 0.4);
-  // One more tile than the processors take at once costs a round more.
+  // One more tile than fit the SMs at once costs another wave.
   EXPECT_LT(product_efficiency(device, 128 * 109, 128, 4096, 1),
             0.6 * product_efficiency(device, 128 * 108, 128, 4096, 1));
   for (double side = 1; side < 20000; side *= 1.7) {
@@ -191,7 +191,7 @@ constexpr std::string_view kLayers = R"(plan p
 return y=%5
 )";
 
-TEST(UnitSecondsTest, TasksShareTheirUnitAndItIsLaunchedOnce) {
+TEST(UnitSecondsTest, TasksShareOneLaunchOfTheirUnit) {
   const program::Program program = compiled(R"(plan p
 %0 = input {name=x, type=f32[b=4096,d=1024]}
 %1 = exp %0
@@ -205,10 +205,10 @@ return y=%1
   EXPECT_GE(sum, 2 * 4096 * 1024 * 4 / 2.039e12);
 }
 
-// -- what was measured
-// -----------------------------------------------------------------------------------------
+// -- measurements
+// -------------------------------------------------------------------------------------------------
 
-TEST(UnitKeyTest, EqualWorkHasOneKeyAndOtherWorkAnother) {
+TEST(UnitKeyTest, EqualWorkHasEqualKeys) {
   const program::Program program = compiled(kLayers);
   ASSERT_GE(program.units.size(), 3u);
   const std::string first = unit_key(program, program.units[0]);
@@ -226,7 +226,7 @@ class MeasuredTest : public testing::Test {
       GTEST_SKIP() << opened.error().message;
   }
 
-  // A second for the first unit, two for the next, ..
+  // One second for the first unit, two for the next, ..
   static program::Timeline timeline_of(const program::Program& program) {
     program::Timeline timeline;
     double now = 0;
@@ -242,7 +242,7 @@ class MeasuredTest : public testing::Test {
   std::string file_ = folder_ / "statistics.sqlite";
 };
 
-TEST_F(MeasuredTest, WhatWasLearntIsThePriceNextTime) {
+TEST_F(MeasuredTest, MeasurementsAreUsedNextTime) {
   const program::Program program = compiled(kLayers);
   const std::vector<program::Timeline> timelines = {timeline_of(program), timeline_of(program)};
   {
@@ -260,11 +260,11 @@ TEST_F(MeasuredTest, WhatWasLearntIsThePriceNextTime) {
   // Both products have one key: the mean of 1 and 2 seconds.
   EXPECT_DOUBLE_EQ(price(2, 0).seconds, 1.5);
   EXPECT_DOUBLE_EQ(price(2, 1).seconds, 1.5);
-  // Another concurrency is another matter.
+  // Another concurrency has no measurements.
   EXPECT_EQ(price(4, 0).source, Source::datasheet);
 }
 
-TEST_F(MeasuredTest, MeasuredAloneIsScaledWhereRanksOutnumberCores) {
+TEST_F(MeasuredTest, ScalesMeasurementsIfRanksOutnumberCores) {
   const program::Program program = compiled(kLayers);
   {
     auto statistics = Statistics::open(file_, Access::write, "m");
@@ -275,7 +275,7 @@ TEST_F(MeasuredTest, MeasuredAloneIsScaledWhereRanksOutnumberCores) {
   EXPECT_DOUBLE_EQ(costs->compute(program, program.tasks[0]).seconds, 1.5 * 8 / 2);
 }
 
-TEST_F(MeasuredTest, CollectivesAndRatesOfThisMachine) {
+TEST_F(MeasuredTest, UsesCollectivesAndRatesOfThisMachine) {
   {
     auto statistics = Statistics::open(file_, Access::write, "m");
     std::vector<CollectiveTime> times;
@@ -294,7 +294,7 @@ TEST_F(MeasuredTest, CollectivesAndRatesOfThisMachine) {
   const StepCosts costs =
       step_costs(local(4), mesh_of("rank=4"), {.statistics = &*statistics, .processors = 4}).value();
   program::Exchange exchange;
-  const ExchangePrice price = costs.exchange(exchange, 0, 32 * 1024);  // halfway, in logs
+  const ExchangePrice price = costs.exchange(exchange, 0, 32 * 1024);  // halfway, logarithmically
   EXPECT_EQ(price.source, Source::measured);
   EXPECT_NEAR(price.seconds(), 1e-5 * std::sqrt(32), 1e-9);
   EXPECT_NEAR(costs.exchange(exchange, 0, 1 << 21).seconds(), 2 * 1e-5 * 32, 1e-9);
@@ -304,7 +304,7 @@ TEST_F(MeasuredTest, CollectivesAndRatesOfThisMachine) {
   EXPECT_EQ(costs.compute(program, program.tasks[0]).source, Source::calibrated);
 }
 
-TEST_F(MeasuredTest, AFileOfTheFirstSchemaIsReadAndGrows) {
+TEST_F(MeasuredTest, ReadsAndUpgradesAFileOfTheFirstSchema) {
   const std::string old = folder_ / "old.sqlite";
   {
     auto made = Statistics::open(old, Access::write, "m");
@@ -327,7 +327,7 @@ TEST_F(MeasuredTest, AFileOfTheFirstSchemaIsReadAndGrows) {
   EXPECT_EQ(written->rates()->size(), 1u);
 }
 
-TEST(StepCostsTest, MoreRanksThanProcessorsTakeTurns) {
+TEST(StepCostsTest, MoreRanksThanProcessorsShareThem) {
   const program::Program program = compiled(kLayers);
   const auto seconds = [&](int ranks) {
     return step_costs(local(ranks), mesh_of(fmt::format("rank={}", ranks)), {.processors = 2})
@@ -351,8 +351,8 @@ struct PublishedStep {
   std::int64_t batch, hidden, heads, layers;
 };
 
-// Seconds of a step of GPT blocks with so many layers. What is measured recomputes the forward pass, which
-// this plan does not: its time counts twice.
+// Seconds of a step of GPT blocks with this many layers. The measured systems recompute the forward
+// pass, which this plan does not, so its time counts twice.
 double step_of(const PublishedStep& at, std::int64_t layers) {
   language::Catalog catalog;
   language::load_shipped(catalog);
@@ -378,7 +378,7 @@ double step_of(const PublishedStep& at, std::int64_t layers) {
   const std::vector<MeshLink> links = mesh_links(cluster, distribution.mesh).value();
   for (const MeshLink& link : links) how.prices.push_back({link.latency_seconds, link.bytes_per_second});
   const auto plan = distribute::distribute(training.graph, distribution, how).value();
-  // Neither of the measured systems hides communication behind computing.
+  // Neither of the measured systems overlaps communication with computation.
   const auto prediction = sim::predict(plan.graph, plan.mesh, plan.layouts,
                                        step_costs(cluster, plan.mesh).value(), {.overlap = false})
                               .value();
@@ -395,8 +395,9 @@ double step_of(const PublishedStep& at, std::int64_t layers) {
   return prediction.seconds + forward;
 }
 
-// 3.6 billion parameters on 64 A100s: vTrain (MICRO 2024), ground_truth_multi.csv; 22 billion on eight:
-// Korthikanti et al. 2022, table 5. Layers are alike, so two small models tell what the large one takes.
+// 3.6 billion parameters on 64 A100s: vTrain (MICRO 2024), ground_truth_multi.csv; 22 billion on
+// eight: Korthikanti et al. 2022, table 5. Layers are identical, so two small models determine the
+// time of the large one.
 TEST(StepCostsTest, WholeStepsAreNearPublishedOnes) {
   constexpr std::array<PublishedStep, 3> kSteps = {{
       {"3.6B, data 64", 3.5665, 8, 12.5e9, "node=8: slice b; gpu=8: slice b", 512, 3072, 32, 30},

@@ -1,4 +1,4 @@
-// Random wires: every collective has a program, it is right, and it attains what the wires allow.
+// Random topologies: every collective has a correct program that attains what the links allow.
 #include "weft/predict/sim/collective/tuned_program.h"
 
 #include <string>
@@ -22,8 +22,9 @@ using collective::Kind;
 
 constexpr std::int64_t kBytes = 1'000'000'000;
 
-// Devices on a ring with chords, on switches, or both; links of 10 to 300 GB/s, alike both ways or not. Short runs have
-// fewer devices and a tenth of the rates, so that coarse programs, which are simulated quickly, are good enough.
+// Devices on a ring with chords, on switches, or both; links of 10 to 300 GB/s, symmetric or not.
+// Short runs have fewer devices and a tenth of the rates, so that coarse programs, which simulate
+// quickly, are good enough.
 struct WiresCase {
   const char* name;
   bool direct, switched, one_way;
@@ -81,14 +82,15 @@ void expect_near(const Topology& topology, Kind kind, std::uint64_t seed) {
     made = tune_trees(topology, *forest, {}, kBytes);
   }
   ASSERT_TRUE(made.ok()) << what << ": " << made.error().message;
-  // A gigabyte at more than 200 GB/s takes under 5 ms, of which filling and draining trees is a notable part.
+  // A gigabyte at more than 200 GB/s takes less than 5 ms, of which filling and draining the trees
+  // is a notable part.
   EXPECT_GE(made->attained, (optimum > 200e9 ? 0.9 : 0.95) * optimum)
       << what << ": " << made->attained / optimum;
   const collective::Program& program = made->program;
   EXPECT_TRUE(collective::check_work(program, 1).ok()) << what;
   const auto report = collective::check(program, {.slots = run_parameters(program.protocol).slots});
   EXPECT_FALSE(report.finding) << what << ": " << print(*report.finding);
-  // What is written down is what was simulated.
+  // The printed program is the one that was simulated.
   const auto again = collective::parse_program(collective::print(program));
   ASSERT_TRUE(again.ok()) << again.error().message;
   EXPECT_TRUE(*again == program) << what;
@@ -106,8 +108,8 @@ TEST(SynthesisOnRandomWires, AttainsTheOptimum) {
     }
 }
 
-// A program asks for the ways that it was made for, and is refused on wires that lack them.
-TEST(SynthesisOnRandomWires, WaysBelongToTheirWires) {
+// A program names the routes that it was made for, and is rejected on a topology that lacks them.
+TEST(SynthesisOnRandomWires, RoutesBelongToTheirTopology) {
   Topology topology;
   for (std::int32_t d = 0; d < 3; ++d) topology.add_node(NodeKind::device, "gpu " + std::to_string(d));
   topology.add_node(NodeKind::switch_, "hub");

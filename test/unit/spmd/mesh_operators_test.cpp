@@ -1,5 +1,5 @@
-// Every operator on a mesh: cut along each loop its signature permits, and on addends wherever it is said to
-// carry them; then plans of random operators with random layouts.
+// Every operator on a mesh: sliced along each loop that its signature permits, and on partial
+// values wherever it is said to carry them. Then plans of random operators with random layouts.
 #include <set>
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace weft::ops {
 namespace {
 
-// The case with operand i laid out as layouts[i] says.
+// The case with operand i in layout layouts[i].
 plan::Graph laid_out(const Case& c, const std::vector<std::string>& layouts) {
   std::string text = text_of(c);
   for (std::size_t i = 0; i < layouts.size(); ++i) {
@@ -30,12 +30,12 @@ Tensors<Field> inputs_of(const Case& c, const plan::Graph& graph) {
   return random_inputs<Field>(c, graph, {}, random);
 }
 
-TEST(MeshOperators, CutAlongEveryLoop) {
+TEST(MeshOperators, SliceAlongEveryLoop) {
   int cuts = 0, positional = 0;
   for (const Case& c : all_cases()) {
     const plan::Graph whole = graph_of(c);
     const plan::NodeView node = whole.view(plan::NodeId(whole.node_count() - 1));
-    if (find_communication(node.op()) != nullptr) continue;  // of one axis only: they have tests of their own
+    if (find_communication(node.op()) != nullptr) continue;  // along one axis only: tested elsewhere
     for (const Slicing& slicing : legal_slicings(node.op().signature(node))) {
       std::vector<std::string> layouts;
       bool cut = false;
@@ -64,8 +64,8 @@ TEST(MeshOperators, CutAlongEveryLoop) {
   EXPECT_GT(positional, 5);  // dropout, rotary, gather
 }
 
-// What carries() promises is so; and it promises something for the operators of linear algebra.
-TEST(MeshOperators, CarryAddends) {
+// What carries() states is true, and it states something for the operators of linear algebra.
+TEST(MeshOperators, CarryPartialValues) {
   std::set<std::string, std::less<>> sums, extremes;
   for (const Case& c : all_cases()) {
     const plan::Graph whole = graph_of(c);
@@ -96,7 +96,7 @@ TEST(MeshOperators, CarryAddends) {
   EXPECT_FALSE(extremes.contains("relu") || extremes.contains("neg") || extremes.contains("add"));
 }
 
-// Grows a plan node by node, keeping what types and layouts permit.
+// Grows a plan node by node, adding what types and layouts permit.
 class RandomPlan {
  public:
   RandomPlan(const plan::Mesh& mesh, std::uint64_t seed) : mesh_(mesh), random_(seed) {

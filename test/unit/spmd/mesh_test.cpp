@@ -1,4 +1,4 @@
-// Plans on a virtual mesh: shares, addends and replicas must come out as one device computes them.
+// Plans on a virtual mesh: slices, partial values and replicas must give the results of one device.
 #include <array>
 
 #include "mesh_case.h"
@@ -60,7 +60,7 @@ TEST(OnMesh, TwoAxesAtOnce) {
   expect_same("sliced(b) on node", "sliced(f) on gpu", "%2 = contract %0, %1 {to=[b,f]}\nreturn y=%2\n");
 }
 
-// One index cut twice: the outer cut first, and undone last.
+// One index sliced twice: the outer slice first, undone last.
 TEST(OnMesh, NestedSlices) {
   for (const std::array<int, 3> sizes : kSizes) {
     const plan::Mesh mesh = plan::read_mesh("node=2, gpu=3").value();
@@ -73,7 +73,7 @@ TEST(OnMesh, NestedSlices) {
   }
 }
 
-TEST(OnMesh, AddendsAreCarriedThroughLinearOperators) {
+TEST(OnMesh, CarriesPartialValuesThroughLinearOperators) {
   expect_same("partial(sum) on gpu", "",
               "%2 = contract %0, %1 {to=[b,f]}\n%3 = neg %2\n%4 = add %2, %3\n%5 = transpose %4 {to=[f,b]}\n"
               "%6 = all-reduce %5 {axis=gpu}\n%7 = pad %3 {along=b, before=1}\nreturn y=%6, p=%7\n");
@@ -84,8 +84,8 @@ TEST(OnMesh, AddendsAreCarriedThroughLinearOperators) {
       "return y=%4, s=%5\n");
 }
 
-// A rank without rows adds the neutral element, of a maximum too.
-TEST(OnMesh, ExtremesOfEmptyShares) {
+// A rank without rows contributes the neutral element, of a maximum too.
+TEST(OnMesh, ExtremesOfEmptyShards) {
   expect_same("sliced(d) on gpu", "sliced(f) on node",
               "%2 = reduce %0 {kind=max, to=[b]}\n%3 = all-reduce %2 {axis=gpu, kind=max}\n"
               "%4 = reduce %1 {kind=min, to=[d]}\n%5 = reduce-scatter %4 {axis=node, along=d, kind=min}\n"
@@ -103,7 +103,7 @@ Tensor<double> row(std::vector<double> elements) {
   return {{static_cast<std::int64_t>(elements.size())}, std::move(elements)};
 }
 
-// Ranks that hold values of their own, on numbers small enough to check by hand.
+// Ranks with different values, on numbers small enough to check by hand.
 TEST(OnMesh, VaryingValues) {
   const plan::Mesh mesh = plan::read_mesh("gpu=3").value();
   const plan::Graph graph = read_plan(
@@ -134,7 +134,7 @@ TEST(OnMesh, VaryingValues) {
             "the ranks along mesh axis gpu hold values of their own");
 }
 
-TEST(OnMesh, ReplicasMustAgreeInEveryBit) {
+TEST(OnMesh, ReplicasMustBeBitwiseEqual) {
   const plan::Mesh mesh = plan::read_mesh("gpu=2").value();
   plan::Graph graph = read_plan("plan p\n%0 = input {name=x, type=f32[b=2]}\nreturn y=%0\n");
   const spmd::MeshTensor<double> held{plan::Layout::replicated(mesh), {row({1, 0.0}), row({1, -0.0})}};
@@ -142,7 +142,7 @@ TEST(OnMesh, ReplicasMustAgreeInEveryBit) {
             "replicas differ along mesh axis gpu: ranks 0 and 1");
 }
 
-TEST(OnMesh, SourcesMustBeGivenAsThePlanSays) {
+TEST(OnMesh, SourcesMustMatchThePlan) {
   const plan::Mesh mesh = plan::read_mesh("gpu=2").value();
   const plan::Graph graph =
       read_plan("plan p\n%0 = input {name=x, type=f32[b=3], layout=\"sliced(b) on gpu\"}\nreturn y=%0\n");
@@ -162,8 +162,8 @@ TEST(OnMesh, SourcesMustBeGivenAsThePlanSays) {
   EXPECT_FALSE(spmd::interpret_on_mesh<double>(graph, plan::read_mesh("gpu=2000").value(), {}).ok());
 }
 
-// A rank's own plan reads as plan text; what it sends and receives has names.
-TEST(Localize, CutsTypesAndNamesWhatLeavesTheRank) {
+// A rank's own plan parses as plan text; what it sends and receives has names.
+TEST(Localize, SlicesTypesAndNamesCommunication) {
   const plan::Mesh mesh = plan::read_mesh("gpu=3").value();
   const plan::Graph graph = read_plan(
       "plan p\n%0 = input {name=x, type=f32[b=8,d=4], layout=\"sliced(b) on gpu\"}\n"
@@ -181,8 +181,8 @@ struct Refusal {
   std::string_view lines, message;
 };
 
-// Sources: x[b=4,d=6] sliced(b) on gpu, w[d=6] whole, p[b=4,d=6] partial(sum), m[d=6] partial(max), v[d=6]
-// varying.
+// Sources: x[b=4,d=6] sliced(b) on gpu, w[d=6] whole, p[b=4,d=6] partial(sum), m[d=6] partial(max),
+// v[d=6] varying.
 constexpr std::array kRefusals = {
     Refusal{"%5 = reduce %0 {kind=mean, to=[d]}",
             "node %5 (reduce) on mesh axis gpu: reduce needs index b whole; operands are sliced(b)"},
@@ -256,7 +256,7 @@ constexpr std::array kRefusals = {
             "node %5 (input): the mesh has no axis rack: it is node=2, gpu=2"},
 };
 
-TEST(Layouts, RefusesWithReasons) {
+TEST(Layouts, RejectsWithReasons) {
   for (const Refusal& refusal : kRefusals) {
     const plan::Graph graph = read_plan(
         fmt::format("plan p\n%0 = input {{name=x, type=f32[b=4,d=6], layout=\"sliced(b) on gpu\"}}\n"
@@ -271,7 +271,7 @@ TEST(Layouts, RefusesWithReasons) {
   }
 }
 
-TEST(Layouts, BadLayoutsAreRefusedWhenAPlanIsRead) {
+TEST(Layouts, RejectsBadLayoutsWhenParsing) {
   const auto message = [](std::string_view layout) {
     const auto graph = plan::read(
         fmt::format("plan p\n%0 = state {{name=x, type=f32[b=4], layout=\"{}\"}}\nreturn x=%0\n", layout),

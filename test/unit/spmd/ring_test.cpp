@@ -1,4 +1,4 @@
-// Attention whose keys go around a mesh axis, against one device: over the field exactly, and in f64.
+// Ring attention compared with one device: exactly over the field, and in f64.
 #include <array>
 
 #include "mesh_case.h"
@@ -8,7 +8,7 @@
 namespace weft::ops {
 namespace {
 
-// What surrounds attention: its operands' types and layouts, and how it attends.
+// The context of attention: its operands' types and layouts, and its attributes.
 struct RingCase {
   std::string_view q, k, v, mask, how;
 };
@@ -30,7 +30,8 @@ std::string sized(std::string_view text, int s, int t) {
   return made;
 }
 
-// Attention and its gradient, of a given gradient of the result. `more`: after "sliced(..) on gpu".
+// Attention and its gradient, for a given gradient of the result. `more`: appended to "sliced(..)
+// on gpu".
 plan::Graph attending_plan(const RingCase& c, int s, int t, std::string_view more = "") {
   const auto source = [&](int number, std::string_view name, std::string_view type) {
     const bool keys = type.find("t=T") != std::string_view::npos,
@@ -42,7 +43,7 @@ plan::Graph attending_plan(const RingCase& c, int s, int t, std::string_view mor
                        keys || queries ? more : "");
   };
   const bool masked = !c.mask.empty();
-  // dy has the rows of q and what v adds to them.
+  // dy has the rows of q and the value index of v.
   plan::Graph graph = read_plan(
       "plan p\n" + source(0, "q", c.q) + source(1, "k", c.k) + source(2, "v", c.v) +
       source(3, "mask", masked ? c.mask : "bool[]") +
@@ -54,9 +55,9 @@ plan::Graph attending_plan(const RingCase& c, int s, int t, std::string_view mor
   return graph;
 }
 
-TEST(Ring, IsAttention) {
+TEST(Ring, ComputesAttention) {
   for (const RingCase& c : kRingCases)
-    // Even, uneven, other keys than queries, and too few for every rank to have one.
+    // Even, uneven, different numbers of keys and queries, and too few for every rank to have one.
     for (const auto& [s, t] : {std::pair{6, 6}, {7, 7}, {5, 8}, {4, 4}, {2, 2}, {1, 5}})
       for (const std::string_view mesh : {"gpu=1", "gpu=2", "gpu=3", "gpu=4"}) {
         const plan::Graph graph = attending_plan(c, s, t);
@@ -67,7 +68,7 @@ TEST(Ring, IsAttention) {
       }
 }
 
-TEST(Ring, GoesBesideOtherCuts) {
+TEST(Ring, CombinesWithOtherSlices) {
   const RingCase& c = kRingCases[0];
   for (const std::string_view mesh : {"node=2, gpu=2", "gpu=3, node=2", "gpu=2, node=3"}) {
     const plan::Graph graph = attending_plan(c, 5, 5, ", sliced(b) on node");
@@ -91,12 +92,12 @@ TEST(Ring, HoldsNoMoreThanABlockOfKeys) {
       for (std::size_t k = 0; k < node.result_count(); ++k)
         for (const plan::Dim& dim : node.result_type(k).dims) EXPECT_LE(dim.size, 3) << print(local.graph);
     }
-    // k and v three times each way, their gradients once more to come home.
+    // k and v three times in each pass, their gradients once more to return.
     EXPECT_EQ(passed, 3 * 2 + 3 * 2 + 4 * 2);
   }
 }
 
-TEST(Ring, RefusesTwoAxesAndMasksOfPairs) {
+TEST(Ring, RejectsTwoAxesAndPairwiseMasks) {
   const plan::Graph twice = read_plan(
       "plan p\n%0 = input {name=q, type=f32[s=8,e=2], layout=\"sliced(s) on node, sliced(s) on gpu\"}\n"
       "%1 = input {name=k, type=f32[t=8,e=2], layout=\"sliced(t) on node, sliced(t) on gpu\"}\n"

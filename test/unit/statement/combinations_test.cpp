@@ -1,4 +1,4 @@
-// What cannot be combined is refused with its reason, and documented.
+// Unsupported combinations are rejected with the reason, and documented.
 #include "weft/planner/statement/combinations.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ std::string said(const Settings& settings, const Target& target) {
   return status.ok() ? std::string() : status.error().message;
 }
 
-TEST(Combinations, OneOfThemAloneIsFine) {
+TEST(Combinations, EachOneAloneIsAccepted) {
   const auto with = [](auto change) {
     Settings settings;
     change(settings);
@@ -40,7 +40,7 @@ TEST(Combinations, OneOfThemAloneIsFine) {
             "");
 }
 
-TEST(Combinations, AreRefusedWithTheReason) {
+TEST(Combinations, AreRejectedWithTheReason) {
   Settings settings;
   settings.servers = 1;
   EXPECT_EQ(said(settings, cluster_of_two(/*network=*/false)),
@@ -54,8 +54,8 @@ TEST(Combinations, AreRefusedWithTheReason) {
             std::string::npos);
 }
 
-// The page lists them all, each with its reason, and nothing that is not refused.
-TEST(Combinations, AreDocumentedOneByOne) {
+// The page lists all of them with their reasons, and nothing that is accepted.
+TEST(Combinations, AreDocumented) {
   const auto page = read_file(WEFT_SOURCE_DIR "/docs/combinations.md", 1 << 20);
   ASSERT_TRUE(page.ok());
   std::size_t rows = 0;

@@ -17,7 +17,7 @@ T or_fail(Result<T> result) {
   return std::move(*result);
 }
 
-// A statement that is prepared, and the plan that TRAIN would follow.
+// A prepared statement, and the plan that TRAIN would run.
 class Planned {
  public:
   explicit Planned(std::string_view text) {
@@ -28,7 +28,7 @@ class Planned {
     now_ = or_fail(to_train(state_, prepared_, or_fail(plan_for(state_, prepared_, /*compare=*/false))));
   }
 
-  // What a step takes as planned.
+  // The planned times of a step.
   run::RankSpeeds as_planned() const {
     const sim::RankClass& ranks = now_.choice.spread->chosen.prediction.classes.front();
     const std::vector<run::StepTimes> step = {run::step_times(*ranks.program, ranks.timeline)};
@@ -67,7 +67,7 @@ class Planned {
 constexpr std::string_view kMlp =
     "TRAIN digits_mlp ON LOCAL 2 FROM 'digits.csv' STEPS 1 WITH (b = 1024, f = 1024, prove = false)";
 
-TEST(Replan, SpeedsAsPlannedAskForNothing) {
+TEST(Replan, PlannedSpeedsChangeNothing) {
   const Planned mlp(kMlp);
   const Slowness slowness = mlp.slowness(mlp.as_planned());
   EXPECT_NEAR(slowness.compute, 1, 1e-6);
@@ -75,7 +75,7 @@ TEST(Replan, SpeedsAsPlannedAskForNothing) {
   EXPECT_FALSE(mlp.other(slowness).has_value());
 }
 
-TEST(Replan, ASlowRankIsWhatEveryStepWaitsFor) {
+TEST(Replan, EveryStepWaitsForASlowRank) {
   const Planned mlp(kMlp);
   run::RankSpeeds speeds = mlp.as_planned();
   speeds.compute[1] *= 5;
@@ -85,8 +85,8 @@ TEST(Replan, ASlowRankIsWhatEveryStepWaitsFor) {
   EXPECT_FALSE(differs(slowness, slowness));
 }
 
-// Where exchanges take far longer than planned, what exchanges less wins.
-TEST(Replan, ASlowLinkIsUsedLess) {
+// Where exchanges take far longer than planned, a plan with less communication wins.
+TEST(Replan, UsesASlowLinkLess) {
   Planned mlp(kMlp);
   run::RankSpeeds speeds = mlp.as_planned();
   ASSERT_GT(speeds.exchange[0], 0);

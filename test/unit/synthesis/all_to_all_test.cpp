@@ -1,4 +1,5 @@
-// All-to-all by a concurrent flow: its bound against ones that can be counted by hand, and its schedules.
+// All-to-all by a concurrent flow: its bound compared with values computed by hand, and its
+// schedules.
 #include "weft/collectives/synthesis/all_to_all.h"
 
 #include <gtest/gtest.h>
@@ -21,9 +22,10 @@ cluster::Topology ring(std::int32_t devices) {
   return topology;
 }
 
-// A ring of n has 2n links of 1 GB/s; a pair is n/4 links apart on average of n^2/(4(n-1)) over n - 1 others.
-// For 8: distances 1 1 2 2 3 3 4 add up to 16, so 16 links carry 8 * 16 = 128 rates: 1/8 GB/s a pair.
-TEST(AllToAll, TheBoundOfARingIsWhatItsLinksCarry) {
+// A ring of n has 2n links of 1 GB/s; a pair is n/4 links apart on average of n^2/(4(n-1)) over n -
+// 1 others. For 8: distances 1 1 2 2 3 3 4 add up to 16, so 16 links carry 8 * 16 = 128 rates: 1/8
+// GB/s per pair.
+TEST(AllToAll, BoundsARingByItsLinks) {
   const auto found = bound_all_to_all(ring(8));
   ASSERT_TRUE(found.ok());
   EXPECT_GE(found->bound, 1e9 * (1 - 1e-9));
@@ -32,8 +34,9 @@ TEST(AllToAll, TheBoundOfARingIsWhatItsLinksCarry) {
   EXPECT_GE(found->flow, 0.99e9);
 }
 
-// Two boxes of two, one cable of 1 GB/s between: each way it carries 4 pairs, so 1/4 GB/s a pair, 1 in all.
-TEST(AllToAll, ANarrowCableBoundsIt) {
+// Two boxes of two, one link of 1 GB/s between: in each direction it carries 4 pairs, so 1/4 GB/s
+// per pair, 1 in all.
+TEST(AllToAll, IsBoundedByASlowLink) {
   cluster::Topology topology;
   for (std::int32_t i = 0; i < 4; ++i) topology.add_node(cluster::NodeKind::device, "gpu");
   topology.devices = 4;
@@ -46,7 +49,7 @@ TEST(AllToAll, ANarrowCableBoundsIt) {
   EXPECT_GE(found->bound, 1e9 * (1 - 1e-9));
 }
 
-TEST(AllToAll, SharesOfAPairAddUpAndPathsLead) {
+TEST(AllToAll, SharesOfAPairAddUpAndPathsConnect) {
   for (const std::int32_t devices : {5, 24}) {
     const auto found = route_all_to_all(ring(devices));
     ASSERT_TRUE(found.ok()) << found.error().message;
@@ -66,7 +69,7 @@ TEST(AllToAll, SharesOfAPairAddUpAndPathsLead) {
   }
 }
 
-// Bound and flow meet where there are few devices: links of any rates, some one way, some past a switch.
+// Bound and flow meet for few devices: links of any rates, some one-way, some through a switch.
 TEST(AllToAll, BoundAndFlowMeet) {
   Random random(5);
   for (int trial = 0; trial < 12; ++trial) {
@@ -94,7 +97,7 @@ TEST(AllToAll, BoundAndFlowMeet) {
   }
 }
 
-TEST(AllToAll, PathsBecomeProgramsThatAreRight) {
+TEST(AllToAll, PathsBecomeCorrectPrograms) {
   for (const std::int32_t devices : {2, 3, 6})
     for (const std::int32_t chunks : {1, 6, 7}) {
       const auto found = route_all_to_all(ring(devices));
@@ -110,7 +113,7 @@ TEST(AllToAll, PathsBecomeProgramsThatAreRight) {
     }
 }
 
-TEST(AllToAll, TooManyChunksAreRefused) {
+TEST(AllToAll, RejectsTooManyChunks) {
   const auto found = route_all_to_all(ring(6));
   ASSERT_TRUE(found.ok());
   PathProgram request;
@@ -122,8 +125,8 @@ TEST(AllToAll, TooManyChunksAreRefused) {
       << program.error().message;
 }
 
-// However many devices there are, time that is over is over.
-TEST(AllToAll, TimeThatIsOverEndsIt) {
+// For any number of devices, an expired deadline stops the search.
+TEST(AllToAll, StopsAtTheDeadline) {
   const auto found = bound_all_to_all(ring(2000), Deadline::after(0));
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.error().message, "time ran out before an all_to_all was bounded");

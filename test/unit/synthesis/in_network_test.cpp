@@ -1,4 +1,4 @@
-// All-reduce through switches that add up and copy.
+// All-reduce through switches that reduce and multicast.
 #include "weft/collectives/synthesis/in_network.h"
 
 #include <gtest/gtest.h>
@@ -20,8 +20,8 @@ cluster::Topology hub(bool computes) {
   return topology;
 }
 
-TEST(InNetwork, ASwitchThatAddsNearlyDoublesAnAllReduce) {
-  // Every device sends its message once and receives the sum once, at the rate of its cable.
+TEST(InNetwork, AReducingSwitchNearlyDoublesAllReduceBandwidth) {
+  // Every device sends its message once and receives the sum once, at the rate of its link.
   const auto found = reduce_in_network(hub(true));
   ASSERT_TRUE(found);
   EXPECT_EQ(found->root, 8);
@@ -34,7 +34,7 @@ TEST(InNetwork, ASwitchThatAddsNearlyDoublesAnAllReduce) {
   EXPECT_NEAR(forest->without_switches, 80e9 / 14, 1);
 }
 
-TEST(InNetwork, OthersAreNotUsed) {
+TEST(InNetwork, IgnoresOtherSwitches) {
   EXPECT_FALSE(reduce_in_network(hub(false)));
   cluster::Topology half = hub(true);
   half.nodes.back().reduces = false;
@@ -44,8 +44,9 @@ TEST(InNetwork, OthersAreNotUsed) {
   EXPECT_EQ(gather->switch_root, -1);
 }
 
-// Two leaves of four devices under a spine: the cable of a leaf carries one sum, not four messages.
-TEST(InNetwork, LeavesAddBeforeTheSpine) {
+// Two leaf switches of four devices under a spine: a leaf's uplink carries one sum, not four
+// messages.
+TEST(InNetwork, LeavesReduceBeforeTheSpine) {
   cluster::Topology topology;
   for (std::int32_t i = 0; i < 8; ++i) topology.add_node(NodeKind::device, "gpu");
   const std::int32_t spine = topology.add_node(NodeKind::switch_, "spine");
@@ -59,7 +60,7 @@ TEST(InNetwork, LeavesAddBeforeTheSpine) {
   const auto found = reduce_in_network(topology);
   ASSERT_TRUE(found);
   EXPECT_NEAR(found->rate, 10e9, 1);
-  // Leaves that only pass on would have to bring every device its own copy over one cable.
+  // If leaves only forwarded, every device's own copy would have to pass one link.
   topology.nodes[9].reduces = topology.nodes[10].reduces = false;
   EXPECT_FALSE(reduce_in_network(topology));
 }

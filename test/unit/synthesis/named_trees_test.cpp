@@ -1,4 +1,4 @@
-// Trees by name: moves that do what the collective promises, the same each time, for every shape of wires.
+// Trees by name: moves that compute the collective, the same each time, for every topology shape.
 #include "weft/collectives/synthesis/named_trees.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ Result<collective::Moves> made(std::string_view name) {
   return named_trees(*reference);
 }
 
-TEST(NamedTrees, DoWhatTheirNameSays) {
+TEST(NamedTrees, ComputeTheirCollective) {
   for (const char* kind : {"all_gather", "reduce_scatter", "all_reduce", "broadcast", "reduce"})
     for (const char* wires :
          {"ranks=2", "ranks=5, shape=ring", "ranks=7, shape=full", "ranks=6, shape=mesh, sides=[2, 3]",
@@ -35,14 +35,14 @@ TEST(NamedTrees, DoWhatTheirNameSays) {
     }
 }
 
-TEST(NamedTrees, HaveARoot) {
+TEST(NamedTrees, SupportARoot) {
   const auto moves = made("broadcast_trees(ranks=8, shape=hybrid_cube_mesh, root=5)");
   ASSERT_TRUE(moves.ok()) << moves.error().message;
   EXPECT_EQ(moves->collective.root, 5);
   EXPECT_FALSE(collective::first_wrong(*moves));
 }
 
-TEST(NamedTrees, ANameIsReadAsItIsWritten) {
+TEST(NamedTrees, ANameRoundTrips) {
   cluster::Link link;
   link.shape = cluster::Shape::torus;
   link.sides = {4, 2};
@@ -56,7 +56,7 @@ TEST(NamedTrees, ANameIsReadAsItIsWritten) {
   EXPECT_FALSE(kind_of_trees("all_reduce_ring"));
 }
 
-TEST(NamedTrees, RefuseWhatTheyAreNot) {
+TEST(NamedTrees, RejectOtherNames) {
   const auto complaint = [](std::string_view name) {
     const auto moves = made(name);
     return moves.ok() ? std::string("fine") : moves.error().message;

@@ -1,4 +1,4 @@
-// Rings through all devices, and which exchanges of devices change nothing.
+// Rings through all devices, and permutations of devices that leave the topology unchanged.
 #include "weft/collectives/synthesis/pack_rings.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ cluster::Topology wired(cluster::Shape shape, std::int32_t devices, std::vector<
   return made;
 }
 
-// Every device once, over cables that are there and have room for all rings together.
+// Every device once, over existing links with capacity for all rings together.
 void expect_to_fit(const cluster::Topology& topology, const Rings& found) {
   std::map<std::pair<std::int32_t, std::int32_t>, double> room;
   for (const cluster::DirectedLink& link : topology.links)
@@ -39,7 +39,7 @@ void expect_to_fit(const cluster::Topology& topology, const Rings& found) {
   for (const auto& [ends, left] : room) EXPECT_GE(left, -1) << ends.first << " to " << ends.second;
 }
 
-TEST(PackRings, FillWhatRingsCanFill) {
+TEST(PackRings, SaturateTheLinks) {
   const auto both_ways = pack_rings(wired(cluster::Shape::ring, 7), 32);
   ASSERT_TRUE(both_ways.ok()) << both_ways.error().message;
   EXPECT_EQ(both_ways->rings.size(), 2U);
@@ -48,12 +48,13 @@ TEST(PackRings, FillWhatRingsCanFill) {
   const auto six = pack_rings(dgx1, 32);
   ASSERT_TRUE(six.ok()) << six.error().message;
   expect_to_fit(dgx1, *six);
-  // Six would take all links of every device; which five are found first may leave no sixth.
+  // Six would use all links of every device; an unfortunate choice of the first five may leave no
+  // sixth.
   EXPECT_GE(six->rate, 5.0 / 6 * 12e9 * 8 / 7 - 1);
   EXPECT_LE(six->rate, 12e9 * 8 / 7 + 1);
 }
 
-TEST(PackRings, FitTheirWires) {
+TEST(PackRings, FitTheirLinks) {
   for (const auto& topology : {wired(cluster::Shape::torus, 12, {3, 4}), wired(cluster::Shape::full, 6),
                                wired(cluster::Shape::mesh, 8, {2, 4})}) {
     const auto found = pack_rings(topology, 32);
@@ -62,8 +63,8 @@ TEST(PackRings, FitTheirWires) {
   }
 }
 
-TEST(PackRings, AreRefusedWhereThereIsNone) {
-  cluster::Topology chain;  // of an odd number of devices in a row
+TEST(PackRings, RejectTopologiesWithoutARing) {
+  cluster::Topology chain;  // an odd number of devices in a row
   for (std::int32_t d = 0; d < 3; ++d) chain.add_node(cluster::NodeKind::device, "gpu " + std::to_string(d));
   chain.add_cable(0, 1, 1e9, 0);
   chain.add_cable(1, 2, 1e9, 0);
@@ -73,7 +74,7 @@ TEST(PackRings, AreRefusedWhereThereIsNone) {
 }
 
 // Devices 0 and 1 on one switch, 2 and 3 on another.
-TEST(Automorphism, SwitchesGoWhereTheirDevicesGo) {
+TEST(Automorphism, SwitchesFollowTheirDevices) {
   ArcGraph graph(4, 6);
   for (std::int32_t d = 0; d < 4; ++d) {
     graph.add(d, 4 + d / 2, 2);
@@ -85,7 +86,7 @@ TEST(Automorphism, SwitchesGoWhereTheirDevicesGo) {
   EXPECT_TRUE(graph.extend({2, 1, 0, 3}).empty());
 }
 
-TEST(Automorphism, MarksCount) {
+TEST(Automorphism, RespectsMarks) {
   ArcGraph graph(3, 3);
   graph.add(0, 1, 1);
   graph.add(1, 2, 1);

@@ -1,4 +1,4 @@
-// Networks as steps see them: edges, limits, distances, symmetries.
+// Networks in steps: edges, limits, distances, symmetries.
 #include "weft/collectives/synthesis/step_network.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ cluster::Topology star(int count) {
   return topology;
 }
 
-TEST(StepNetwork, ALinkIsAnEdgeWithALimitOfItsOwn) {
+TEST(StepNetwork, ALinkIsAnEdgeWithItsOwnLimit) {
   const auto network = step_network(ring(4));
   ASSERT_TRUE(network.ok());
   EXPECT_EQ(network->edges.size(), 8u);
@@ -41,7 +41,7 @@ TEST(StepNetwork, ALinkIsAnEdgeWithALimitOfItsOwn) {
   EXPECT_EQ(step_distances(*network)[0], (std::vector<std::int32_t>{0, 1, 2, 1}));
 }
 
-TEST(StepNetwork, ARoundIsWhatDividesAllRates) {
+TEST(StepNetwork, ARoundIsTheCommonDivisorOfRates) {
   cluster::Topology topology = ring(3, 10e9);
   topology.links[0].bytes_per_second = 15e9;
   const auto network = step_network(topology);
@@ -51,7 +51,7 @@ TEST(StepNetwork, ARoundIsWhatDividesAllRates) {
   EXPECT_EQ(network->limits[1].capacity, 2);
 }
 
-TEST(StepNetwork, RatesWithoutADivisorAreMeasuredByTheSlowest) {
+TEST(StepNetwork, RatesWithoutADivisorUseTheSlowest) {
   cluster::Topology topology = ring(3, 10e9);
   topology.links[0].bytes_per_second = 31.4159e9;
   const auto network = step_network(topology);
@@ -71,7 +71,7 @@ TEST(StepNetwork, ParallelLinksAreOneEdge) {
   EXPECT_EQ(network->limits[0].capacity, 3);
 }
 
-TEST(StepNetwork, ASwitchIsPassedInOneStepAndItsCablesLimitAllWays) {
+TEST(StepNetwork, ASwitchTakesOneStepAndItsLinksLimitAllPaths) {
   const auto network = step_network(star(4));
   ASSERT_TRUE(network.ok());
   EXPECT_EQ(network->edges.size(), 12u);
@@ -79,17 +79,17 @@ TEST(StepNetwork, ASwitchIsPassedInOneStepAndItsCablesLimitAllWays) {
   for (const StepLimit& limit : network->limits) EXPECT_EQ(limit.edges.size(), 3u);
 }
 
-TEST(StepNetwork, WhatIsNotConnectedIsRefused) {
+TEST(StepNetwork, RejectsADisconnectedNetwork) {
   cluster::Topology topology = devices(3);
   topology.add_cable(0, 1, 1e9, 1e-6);
-  topology.add_link(1, 2, 1e9, 1e-6);  // one way: nothing leads back
+  topology.add_link(1, 2, 1e9, 1e-6);  // one-way: nothing leads back
   const auto network = step_network(topology);
   ASSERT_FALSE(network.ok());
   EXPECT_EQ(network.error().message,
             "the topology is not connected: nothing leads from device 2 to device 0");
 }
 
-TEST(StepNetwork, ReversedTwiceIsTheSame) {
+TEST(StepNetwork, ReversingTwiceIsTheIdentity) {
   cluster::Topology topology = ring(5);
   topology.add_link(0, 2, 2e9, 1e-6);
   const auto network = step_network(topology);
@@ -100,7 +100,7 @@ TEST(StepNetwork, ReversedTwiceIsTheSame) {
   EXPECT_EQ(step_distances(back)[2][0], step_distances(*network)[0][2]);
 }
 
-// What a group is: closed, and of moves that the network does not notice.
+// The properties of a group: closed, and made of permutations that preserve the network.
 void expect_group(const StepNetwork& network, const StepGroup& group) {
   const std::set<StepSymmetry> members(group.begin(), group.end());
   const std::set<StepLimit> limits(network.limits.begin(), network.limits.end());
@@ -135,7 +135,7 @@ TEST(StepSymmetry, GroupsAreGroups) {
   }
 }
 
-TEST(StepSymmetry, AnUnevenNetworkHasNone) {
+TEST(StepSymmetry, AnIrregularNetworkHasNone) {
   cluster::Topology topology = ring(4);
   topology.links[0].bytes_per_second = 2e9;
   const auto network = step_network(topology);
@@ -143,7 +143,7 @@ TEST(StepSymmetry, AnUnevenNetworkHasNone) {
   EXPECT_EQ(step_groups(*network, -1).size(), 1u);
 }
 
-TEST(StepSymmetry, ARootStays) {
+TEST(StepSymmetry, ARootIsFixed) {
   const auto network = step_network(ring(5));
   ASSERT_TRUE(network.ok());
   const auto groups = step_groups(*network, 2);

@@ -1,4 +1,4 @@
-// The exact optimum against all cuts, and trees that fill the wires it allows.
+// The exact optimum compared with all cuts, and trees that saturate it.
 #include "weft/collectives/synthesis/forest.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,8 @@ Topology ring(std::int32_t devices, double rate) {
   return made;
 }
 
-// Boxes of devices on a switch each, one fast cable a device, and a slow one to a switch of all boxes.
+// Boxes of devices with a switch each, one fast link per device, and one slow link to a common
+// switch.
 Topology boxes(std::int32_t count, std::int32_t inside, double fast, double slow) {
   Topology made = nodes(count * inside, count + 1);
   for (std::int32_t d = 0; d < count * inside; ++d) {
@@ -45,7 +46,7 @@ Topology boxes(std::int32_t count, std::int32_t inside, double fast, double slow
   return made;
 }
 
-// Cables at random, both ways alike so that switches pass on all they get; a ring keeps all joined.
+// Random links, symmetric so that switches forward all they receive; a ring connects all devices.
 Topology random_topology(std::mt19937& random, std::int32_t devices, std::int32_t switches) {
   Topology made = nodes(devices, switches);
   const std::int32_t all = devices + switches;
@@ -66,7 +67,7 @@ std::vector<std::int32_t> all_of(std::int32_t count) {
   return list;
 }
 
-// The least of all cuts, one by one.
+// The minimum over all cuts, one by one.
 double least_cut(const Wires& wires, const std::vector<std::int32_t>& roots) {
   double least = 1e300;
   for (std::uint32_t side = 1; side < (1u << wires.nodes); ++side) {
@@ -83,7 +84,7 @@ double least_cut(const Wires& wires, const std::vector<std::int32_t>& roots) {
   return least;
 }
 
-// Every tree spans, from its root on, and no link carries more trees than it has room for.
+// Every tree spans all devices from its root, and no link carries more trees than its capacity.
 void expect_packed(const LogicalLinks& links, const Packing& packing, std::int32_t roots, Amount each) {
   ASSERT_TRUE(packing.complete);
   std::vector<Amount> used(links.links.size(), 0);
@@ -105,7 +106,7 @@ void expect_packed(const LogicalLinks& links, const Packing& packing, std::int32
   for (std::size_t l = 0; l < used.size(); ++l) EXPECT_LE(used[l], links.links[l].capacity);
 }
 
-TEST(SynthesisOptimum, IsTheLeastOfAllCuts) {
+TEST(SynthesisOptimum, IsTheMinimumOfAllCuts) {
   std::mt19937 random(7);
   for (int trial = 0; trial < 60; ++trial) {
     const auto devices = static_cast<std::int32_t>(2 + random() % 6),
@@ -118,7 +119,7 @@ TEST(SynthesisOptimum, IsTheLeastOfAllCuts) {
   }
 }
 
-TEST(SynthesisOptimum, TreesReachIt) {
+TEST(SynthesisOptimum, TreesAttainIt) {
   std::mt19937 random(11);
   for (int trial = 0; trial < 60; ++trial) {
     const auto devices = static_cast<std::int32_t>(2 + random() % 6),
@@ -139,8 +140,8 @@ TEST(SynthesisOptimum, TreesReachIt) {
   }
 }
 
-// Every lane leads over links of the topology from one device to the other.
-TEST(SynthesisOptimum, LanesRunOverRealLinks) {
+// Every lane uses links of the topology from one device to the other.
+TEST(SynthesisOptimum, LanesUseRealLinks) {
   const Topology topology = boxes(2, 3, 30e9, 5e9);
   const auto wires = wires_of(topology);
   const std::vector<std::int32_t> roots = all_of(6);
@@ -156,8 +157,8 @@ TEST(SynthesisOptimum, LanesRunOverRealLinks) {
     }
 }
 
-// 8 devices, 50 GB/s each way round: 7/8 of the result comes in over two links, 8/7 * 100.
-TEST(SynthesisForest, KnowsARing) {
+// 8 devices, 50 GB/s in each direction: 7/8 of the result arrives over two links, 8/7 * 100.
+TEST(SynthesisForest, HandlesARing) {
   const auto forest = grow_forest(ring(8, 50e9), Kind::all_gather, 0);
   ASSERT_TRUE(forest.ok());
   EXPECT_NEAR(forest->optimum, 8.0 / 7 * 100e9, 1);
@@ -167,15 +168,15 @@ TEST(SynthesisForest, KnowsARing) {
   EXPECT_NEAR(grow_forest(ring(8, 50e9), Kind::broadcast, 3)->optimum, 100e9, 1);
 }
 
-// What devices of a box have leaves it over slow cables: 4 * 5 GB/s for the blocks of 12 others.
-TEST(SynthesisForest, KnowsBoxes) {
+// The data of a box leaves over slow links: 4 * 5 GB/s for the blocks of 12 others.
+TEST(SynthesisForest, HandlesBoxes) {
   const auto forest = grow_forest(boxes(4, 4, 60e9, 5e9), Kind::all_gather, 0);
   ASSERT_TRUE(forest.ok());
   EXPECT_NEAR(forest->optimum, 16 * 20e9 / 12, 1);
   EXPECT_GE(forest->planned, 0.99 * forest->optimum);
 }
 
-TEST(SynthesisForest, EveryKindMakesARightProgram) {
+TEST(SynthesisForest, EveryKindGivesACorrectProgram) {
   std::mt19937 random(3);
   for (const Kind kind :
        {Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce, Kind::broadcast, Kind::reduce})
@@ -205,8 +206,8 @@ TEST(SynthesisSymmetry, IsFoundInTorusAndBoxes) {
   EXPECT_FALSE(find_symmetry(*wires_of(lame)));
 }
 
-// Trees of root 0 shifted to all roots keep within every wire.
-TEST(SynthesisSymmetry, ShiftedTreesShareTheWires) {
+// Trees of root 0, shifted to all roots, stay within the capacity of every link.
+TEST(SynthesisSymmetry, ShiftedTreesFitTheLinks) {
   Topology torus = nodes(20, 0);
   for (std::int32_t d = 0; d < 20; ++d) {
     torus.add_cable(d, d / 5 * 5 + (d + 1) % 5, 1e9, 1e-6);
@@ -225,7 +226,7 @@ TEST(SynthesisSymmetry, ShiftedTreesShareTheWires) {
   for (const auto& [ends, load] : used) EXPECT_LE(load, 1 + 1e-9);
 }
 
-TEST(SynthesisForest, RefusesWhatIsNotJoined) {
+TEST(SynthesisForest, RejectsADisconnectedTopology) {
   const auto message = [](const Topology& topology) {
     const auto forest = grow_forest(topology, Kind::all_gather, 0);
     return forest.ok() ? std::string("fine") : forest.error().message;
@@ -244,14 +245,14 @@ TEST(SynthesisForest, RefusesWhatIsNotJoined) {
   EXPECT_EQ(message(ring(3, -1)), "link 0 must carry bytes, found -1 per second");
 }
 
-// One way round is a ring all the same.
-TEST(SynthesisForest, TakesLinksOfOneWay) {
+// A one-way ring is still a ring.
+TEST(SynthesisForest, AcceptsOneWayLinks) {
   Topology circle = nodes(4, 0);
   for (std::int32_t d = 0; d < 4; ++d) circle.add_link(d, (d + 1) % 4, 3e9, 0);
   EXPECT_NEAR(grow_forest(circle, Kind::all_gather, 0)->planned, 4e9, 1);
 }
 
-TEST(SynthesisWithout, LosesLinksAndDevices) {
+TEST(SynthesisWithout, RemovesLinksAndDevices) {
   const Topology whole = ring(6, 10e9);
   const auto cut = without(whole, "link:2-3");
   ASSERT_TRUE(cut.ok());
@@ -265,7 +266,7 @@ TEST(SynthesisWithout, LosesLinksAndDevices) {
   EXPECT_FALSE(without(whole, "link:").ok());
 }
 
-TEST(SynthesisForest, StopsWhenTimeIsOver) {
+TEST(SynthesisForest, StopsAtTheDeadline) {
   const auto forest = grow_forest(boxes(4, 8, 40e9, 5e9), Kind::all_gather, 0, Deadline::after(0));
   ASSERT_FALSE(forest.ok());
   EXPECT_EQ(forest.error().message, "time ran out before the optimum was known");

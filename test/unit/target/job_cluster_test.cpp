@@ -1,4 +1,4 @@
-// ON JOB: the cluster that ranks on several hosts are planned for.
+// ON JOB: the cluster that plans use for ranks on several hosts.
 #include "weft/planner/target/job_cluster.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ std::string shape_of_axes(const cluster::Cluster& cluster) {
   return text;
 }
 
-TEST(JobCluster, IsTheSameWhateverTheOrderOfRanks) {
+TEST(JobCluster, IsIndependentOfTheOrderOfRanks) {
   EXPECT_EQ(shape_of_axes(cluster_on({0, 0, 1, 1})), "host=2 network;rank=2;");
   EXPECT_EQ(shape_of_axes(cluster_on({0, 1, 0, 1})), "host=2 network;rank=2;");
   EXPECT_EQ(placed({0, 1, 0, 1}).by_host(), (std::vector<std::int32_t>{0, 2, 1, 3}));
@@ -42,15 +42,15 @@ TEST(JobCluster, OfOneHostIsLocal) {
   EXPECT_TRUE(cost::is_local(cluster_on({0, 0, 0})));
 }
 
-// No mesh fits hosts of different sizes: no link is taken for better than the network.
+// No mesh fits hosts of different sizes: no link is assumed to be faster than the network.
 TEST(JobCluster, OfUnevenHostsIsOneAxisOfTheNetwork) {
   EXPECT_EQ(shape_of_axes(cluster_on({0, 0, 0, 1})), "rank=4 network;");
   EXPECT_TRUE(cost::is_local(cluster_on({0, 0, 0, 1})));
 }
 
-// The same all-reduce: through memory within a host, by the network's figures between hosts, which an
-// all-reduce between two sends once each way at 0.9 of the rate.
-TEST(JobCluster, PricesHostsByTheNetwork) {
+// The same all-reduce: through memory within a host, and by network figures between hosts, where an
+// all-reduce between two sends the data once in each direction at 0.9 of the rate.
+TEST(JobCluster, EstimatesHostsByTheNetwork) {
   const cluster::Cluster cluster = cluster_on({0, 1, 0, 1});
   const plan::Mesh mesh{{{"host", 2}, {"rank", 2}}};
   const auto costs = cost::step_costs(cluster, mesh, {.processors = 4});

@@ -1,4 +1,4 @@
-// All-reduces in parts: where they end, what each waits for, and who waits for it.
+// Partitioned all-reduces: where partitions end, what each waits for, and which tasks wait for it.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -18,16 +18,16 @@ TEST(PartEnds, AreEvenAndOnCacheLines) {
   EXPECT_EQ(part_ends(161, 16, {}, 2), (Ends{80, 161}));
 }
 
-// Tensors of 860 and 690 numbers, each on a line of its own.
-TEST(PartEnds, AreThoseOfTensorsNearby) {
+// Tensors of 860 and 690 numbers, each starting on its own cache line.
+TEST(PartEnds, SnapToTensorsNearby) {
   const Ends tensors = {860, 1554};
   EXPECT_EQ(part_ends(1554, 16, {}, 2), (Ends{784, 1554}));
   EXPECT_EQ(part_ends(1554, 16, tensors, 2), (Ends{784, 1554}));  // too far: 87 of 777
   EXPECT_EQ(part_ends(1554, 16, Ends{800, 1554}, 2), (Ends{800, 1554}));
 }
 
-// All ranks must make as many calls.
-TEST(PartEnds, AreAsManyAsAskedForWhateverThereIs) {
+// All ranks must make the same number of calls.
+TEST(PartEnds, HaveTheRequestedNumberAtAnySize) {
   EXPECT_EQ(part_ends(0, 16, {}, 3), (Ends{0, 0, 0}));
   EXPECT_EQ(part_ends(5, 16, {}, 3), (Ends{5, 5, 5}));
   for (std::int64_t elements = 0; elements < 6000; elements += 997)
@@ -73,17 +73,17 @@ std::string bucket(const std::string& parts) {
   return text.replace(text.find("PARTS"), 5, parts);
 }
 
-TEST(ExchangeParts, EachTensorIsReadWhenItsPartIsThere) {
+TEST(ExchangeParts, TensorsAreReadWhenTheirPartitionHasArrived) {
   const Program whole = compiled(bucket("")), parts = compiled(bucket(", parts=2"));
   ASSERT_EQ(exchange_tasks(whole).size(), 1u);
   const std::vector<std::uint32_t> moves = exchange_tasks(parts);
   ASSERT_EQ(moves.size(), 2u);
-  std::vector<std::uint32_t> waits;  // of those that read a sum
+  std::vector<std::uint32_t> waits;  // of tasks that read a sum
   for (const Task& task : parts.tasks)
     for (const std::uint32_t wait : task.waits)
       if (std::ranges::find(moves, wait) != moves.end()) waits.push_back(wait);
   EXPECT_EQ(waits, moves);
-  // Each begins when what it gives is made.
+  // Each starts when its own data is ready.
   for (const std::uint32_t move : moves) EXPECT_EQ(parts.tasks[move].waits.size(), 1u);
   EXPECT_EQ(parts.bytes(), whole.bytes());
   std::int64_t sent = 0;
@@ -93,12 +93,12 @@ TEST(ExchangeParts, EachTensorIsReadWhenItsPartIsThere) {
             std::get<Exchange>(whole.units[whole.tasks[exchange_tasks(whole)[0]].unit].kernel).counts.at(0));
 }
 
-TEST(ExchangeParts, PartsThatAreLeftWithNothingAreCallsAllTheSame) {
+TEST(ExchangeParts, EmptyPartitionsAreStillCalls) {
   const Program parts = compiled(bucket(", parts=20"));
   EXPECT_EQ(exchange_tasks(parts).size(), 20u);
 }
 
-TEST(ExchangeParts, OnlyAllReducesHaveThem) {
+TEST(ExchangeParts, OnlyAllReducesCanBePartitioned) {
   const auto gather = plan::read(R"(plan p
 %0 = input {name=x, type=f32[b=2]}
 %1 = exchange %0 {kind="all-gather", axis=gpu, ranks=2, type=f32[b=4], along=b, parts=2}

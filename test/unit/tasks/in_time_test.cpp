@@ -1,4 +1,4 @@
-// Steps cut in time: what every rank runs, unrolled, is the step of one device.
+// Pipelined steps: the unrolled programs of all ranks compute the step of one device.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -31,7 +31,7 @@ const train::TrainingPlan& mlp() {
   return plan;
 }
 
-// Four blocks, and an embedding that the head reads again.
+// Four blocks, and an embedding tied to the head.
 const train::TrainingPlan& gpt() {
   static const train::TrainingPlan plan = distribute::training_plan(
       "char_gpt", {{"b", 8, {}}, {"s", 3, {}}, {"d", 4, {}}, {"h", 2, {}}, {"layers", 4, {}}, {"v", 4, {}}});
@@ -43,7 +43,7 @@ Result<DistributedPlan> in_time(const plan::Graph& graph, std::string_view text)
   return distribute_in_time(graph, distribution, {.smallest_share = 1});
 }
 
-// "" where it is proven.
+// "" if it is proven.
 std::string why_not(const plan::Graph& graph, std::string_view text) {
   const auto plan = in_time(graph, text);
   if (!plan.ok()) return plan.error().message;
@@ -59,24 +59,24 @@ std::string why_not(const plan::Graph& graph, std::string_view text) {
   return proof->wrong ? proof->wrong->what : "";
 }
 
-TEST(InTime, MicroBatchesOnOneRank) {
+TEST(Pipelined, MicroBatchesOnOneRank) {
   EXPECT_EQ(why_not(mlp().graph, "rank=1; micro=4"), "");
   EXPECT_EQ(why_not(gpt().graph, "rank=1; micro=2"), "");
 }
 
-TEST(InTime, MicroBatchesOnRanks) {
+TEST(Pipelined, MicroBatchesOnRanks) {
   EXPECT_EQ(why_not(mlp().graph, "data=2: slice b; micro=2"), "");
   EXPECT_EQ(why_not(mlp().graph, "data=2: slice b, shard parameters; micro=4"), "");
   EXPECT_EQ(why_not(mlp().graph, "data=2: slice b, shard optimizer; gpu=2: slice f; micro=2"), "");
 }
 
-TEST(InTime, EverySchedule) {
+TEST(Pipelined, SupportsEverySchedule) {
   for (const ScheduleText& schedule : shipped_schedules())
     EXPECT_EQ(why_not(gpt().graph, fmt::format("stage=2: stage; micro=4; schedule {}", schedule.name)), "")
         << schedule.name;
 }
 
-TEST(InTime, StagesWithDataAndTensorParallel) {
+TEST(Pipelined, StagesWithDataAndTensorParallel) {
   EXPECT_EQ(why_not(mlp().graph, "stage=2: stage; data=2: slice b; micro=4; schedule 1f1b"), "");
   EXPECT_EQ(
       why_not(gpt().graph, "data=2: slice b; stage=2: stage; gpu=2: slice h, f, v; micro=2; schedule zb_h1"),
@@ -85,8 +85,8 @@ TEST(InTime, StagesWithDataAndTensorParallel) {
   EXPECT_EQ(why_not(mlp().graph, "stage=2: stage"), "");
 }
 
-TEST(InTime, StagesWithMeshesOfTheirOwn) {
-  // The embedding is tied: on both stages, of which one slices it.
+TEST(Pipelined, StagesWithTheirOwnMeshes) {
+  // The tied embedding is on both stages, one of which slices it.
   for (const std::string_view schedule : {"1f1b", "zb_h1", "gpipe"})
     EXPECT_EQ(why_not(gpt().graph,
                       fmt::format("stage=2: stage; stage 0 on data=4: slice b; stage 1 on data=2: slice "
@@ -101,7 +101,7 @@ TEST(InTime, StagesWithMeshesOfTheirOwn) {
                     "stage=3: stage; gpu=2: slice h, f, s, in stage 1 nothing, in stage 2 slice b, shard "
                     "parameters; micro=2; schedule 1f1b"),
             "");
-  // Every chunk of a stage has its mesh.
+  // Every chunk of a stage has its own mesh.
   EXPECT_EQ(why_not(gpt().graph,
                     "stage=2: stage, chunks=2; gpu=2: slice b, in stage 0 slice h, f, v; micro=2; "
                     "schedule interleaved"),
@@ -109,13 +109,13 @@ TEST(InTime, StagesWithMeshesOfTheirOwn) {
   EXPECT_EQ(why_not(mlp().graph, "stage=2: stage; gpu=2: slice f, in stage 1 slice b"), "");
 }
 
-// What crosses is sent once: what leaves less of it is done before, what leaves more after.
-TEST(InTime, StagesWithMeshesOfTheirOwnSendNothingTwice) {
+// A boundary value is sent once: operators that shrink it run before the send, those that enlarge
+// it after.
+TEST(Pipelined, StagesWithTheirOwnMeshesSendNothingTwice) {
   const auto sent = [](std::string_view text) {
     const auto plan = in_time(gpt().graph, text);
     EXPECT_TRUE(plan.ok()) << plan.error().message;
-    std::map<std::pair<std::int32_t, bool>, std::int64_t>
-        bytes;  // by stage, and whether it is of a micro-batch
+    std::map<std::pair<std::int32_t, bool>, std::int64_t> bytes;  // by stage and whether per micro-batch
     for (std::int32_t rank = 0; rank < plan->whole_mesh().ranks(); ++rank) {
       const auto made = unroll(*plan, rank);
       EXPECT_TRUE(made.ok());
@@ -138,7 +138,7 @@ TEST(InTime, StagesWithMeshesOfTheirOwnSendNothingTwice) {
   }
 }
 
-TEST(InTime, MeshesOfStagesThatCannotBe) {
+TEST(Pipelined, RejectsInvalidStageMeshes) {
   EXPECT_EQ(why_not(gpt().graph, "stage=2: stage; gpu=4: slice b, in stage 1 slice h; micro=4"),
             "b = 8 cannot be split into 4 micro-batches on each of 4 ranks");
   EXPECT_EQ(why_not(gpt().graph, "stage=2: stage; gpu=4: slice h, in stage 1 slice b; micro=4"),
@@ -162,7 +162,7 @@ plan::Graph recomputed(const train::TrainingPlan& plan, std::string_view what) {
   return std::move(made->graph);
 }
 
-TEST(InTime, WhatIsComputedAgainIsProvenAsWhatIsKept) {
+TEST(Pipelined, RecomputedValuesAreProvenLikeKeptOnes) {
   for (const std::string_view what : {"layers", "selective"})
     for (const std::string_view how :
          {"data=2: slice b; gpu=2: slice h, f, v, s", "stage=2: stage; micro=4; schedule zb_h1",
@@ -180,8 +180,9 @@ TEST(InTime, WhatIsComputedAgainIsProvenAsWhatIsKept) {
     }
 }
 
-// The originals die early: the step's packed memory is smaller, on each stage and for each of its turns.
-TEST(InTime, WhatIsComputedAgainTakesLessMemory) {
+// The originals are freed early: the packed memory of the step is smaller, on each stage and for
+// each of its micro-batches in flight.
+TEST(Pipelined, RecomputationNeedsLessMemory) {
   static const train::TrainingPlan deep = distribute::training_plan(
       "char_gpt",
       {{"b", 8, {}}, {"s", 32, {}}, {"d", 16, {}}, {"h", 2, {}}, {"layers", 6, {}}, {"v", 16, {}}});
@@ -210,12 +211,12 @@ TEST(InTime, WhatIsComputedAgainTakesLessMemory) {
   EXPECT_LT(whole(selective), whole(deep.graph));
 }
 
-TEST(InTime, GradientsThatEachStageHasAShareInAreSentOnceAStep) {
+TEST(Pipelined, SharedGradientsAreSentOncePerStep) {
   const auto plan = in_time(gpt().graph, "stage=2: stage; micro=4");
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   const auto made = unroll(*plan, 0);
   ASSERT_TRUE(made.ok());
-  // A micro-batch's activations and what was gathered of wte's gradient, not its gradients four times.
+  // One micro-batch's activations, and the accumulated gradient of wte once, not four times.
   int sends = 0;
   for (std::size_t n = 0; n < made->graph.node_count(); ++n) {
     const plan::NodeView node = made->graph.view(plan::NodeId(n));
@@ -224,7 +225,7 @@ TEST(InTime, GradientsThatEachStageHasAShareInAreSentOnceAStep) {
   EXPECT_EQ(sends, 4 + 1);
 }
 
-TEST(InTime, AWrongPlanIsRefused) {
+TEST(Pipelined, RejectsWrongPlans) {
   const auto plan = in_time(mlp().graph, "stage=2: stage; micro=2; schedule gpipe");
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   std::vector<plan::Graph> ranks;
@@ -236,18 +237,18 @@ TEST(InTime, AWrongPlanIsRefused) {
     return proof->wrong ? proof->wrong->what : std::string();
   };
   EXPECT_EQ(proven(), "");
-  // Each sum of gradients in turn counts one addend twice and the other not at all.
+  // Each sum of gradients, one at a time, counts one operand twice and the other not at all.
   const plan::Graph sound = ranks[0].clone();
   int changed = 0, found = 0;
   for (std::size_t n = 0; n < sound.node_count(); ++n) {
     plan::Graph other;
     bool is_changed = false;
     std::string text = plan::print(sound);
-    // Doubling a sum: `add a, b` becomes `add a, a`.
+    // Doubles a sum: `add a, b` becomes `add a, a`.
     const plan::NodeView node = sound.view(plan::NodeId(n));
     if (node.op().name() != "add" || node.input_count() != 2 || node.input(0) == node.input(1)) continue;
     if (sound.value(node.input(0)).type != sound.value(node.input(1)).type) continue;
-    if (node.result_type(0).rank() == 0) continue;  // step + 1 is step + step where step is 1
+    if (node.result_type(0).rank() == 0) continue;  // step + 1 equals step + step if step is 1
     const std::string was = fmt::format("%{} = add %{}, %{}", node.result(0).value, node.input(0).value,
                                         node.input(1).value),
                       now = fmt::format("%{} = add %{}, %{}", node.result(0).value, node.input(0).value,
@@ -281,8 +282,8 @@ TEST(InTime, AWrongPlanIsRefused) {
   }
 }
 
-// What reads and what writes are both cut; every layer that writes reads what the last one that reads has made.
-TEST(InTime, AnEncoderAndADecoder) {
+// Both encoder and decoder are split; every decoder layer reads the encoder's result.
+TEST(Pipelined, AnEncoderAndADecoder) {
   const train::TrainingPlan plan = distribute::training_plan("t5_small", {{"b", 2, {}},
                                                                           {"r", 3, {}},
                                                                           {"s", 2, {}},
@@ -299,8 +300,8 @@ TEST(InTime, AnEncoderAndADecoder) {
   for (std::int32_t place = 0; place < 4; ++place) EXPECT_TRUE(places.contains(place)) << place;
 }
 
-// By what parts take, where that is known.
-TEST(InTime, StagesAreCutByTheWorkGiven) {
+// By the work of the parts, if known.
+TEST(Pipelined, PartitionsByGivenWork) {
   const std::size_t parts = flops_of_parts(gpt().graph).size();
   const auto distribution = distribute::read_distribution("stage=2: stage; micro=2").value();
   const auto last_place = [&](const std::vector<double>& work) {
@@ -315,7 +316,7 @@ TEST(InTime, StagesAreCutByTheWorkGiven) {
   EXPECT_EQ(last_place(flops_of_parts(gpt().graph)), last_place({}));
 }
 
-TEST(InTime, WhatCannotBeIsSaidSo) {
+TEST(Pipelined, ReportsInvalidCombinations) {
   EXPECT_EQ(why_not(mlp().graph, "rank=1; micro=3"), "b = 8 cannot be split into 3 micro-batches");
   EXPECT_EQ(why_not(mlp().graph, "data=2: slice b; micro=8"),
             "b = 8 cannot be split into 8 micro-batches on each of 2 ranks");

@@ -1,4 +1,4 @@
-// What waits for what, against every pair of tasks that must not overtake each other.
+// Dependencies between tasks, compared with all pairs of tasks that must not be reordered.
 #include "weft/program/tasks/waits.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ bool conflict(const Task& before, const Task& after, std::span<const Buffer> buf
          meet(before.reads, after.writes);
 }
 
-TEST(FindWaits, OrdersAllThatMeetAndNothingElse) {
+TEST(FindWaits, OrdersConflictingTasksOnly) {
   std::mt19937 random(11);
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random()) % n; };
   for (int round = 0; round < 60; ++round) {

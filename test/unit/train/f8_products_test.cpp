@@ -1,4 +1,4 @@
-// Products with weights of eight bits: which, and that without rounding nothing changes.
+// Products with 8-bit weights: which products, and that nothing changes without rounding.
 #include "weft/parallel/train/f8_products.h"
 
 #include <map>
@@ -20,8 +20,8 @@ namespace {
 
 using plan::NodeId;
 
-// A product with a weight, the gradients of its operand and of the weight, a product without weights, one with a
-// vector, and one of f32.
+// A product with a weight, the gradients of its operand and of the weight, a product without
+// weights, one with a vector, and one in f32.
 constexpr std::string_view kPlan =
     "plan layer\n"
     "%0 = input {name=x, type=bf16[b=3,d=4]}\n"
@@ -52,7 +52,7 @@ std::map<std::string, int> counts(const plan::Graph& graph) {
   return found;
 }
 
-TEST(F8Products, AreThoseWithWeights) {
+TEST(F8Products, AreProductsWithWeights) {
   auto made = with_f8_products(graph_of(kPlan));
   ASSERT_TRUE(made.ok()) << made.error().message;
   ASSERT_TRUE(plan::verify(*made).ok());
@@ -70,8 +70,8 @@ TEST(F8Products, AreThoseWithWeights) {
     EXPECT_EQ(made->type(made->outputs()[k].value).dtype, k == 2 ? plan::DType::f32 : plan::DType::bf16);
 }
 
-// What the backward pass reads for the gradient of a weight alone is kept as a byte an element.
-TEST(F8Products, AreKeptInAByteForTheGradientOfAWeight) {
+// Values that the backward pass reads only for weight gradients are kept in one byte per element.
+TEST(F8Products, KeepOneByteForWeightGradients) {
   const auto kept_bytes = [](std::string_view other) {
     auto made =
         with_f8_products(graph_of(fmt::format("plan layer\n"
@@ -85,7 +85,7 @@ TEST(F8Products, AreKeptInAByteForTheGradientOfAWeight) {
                                               "return dw=%5, other=%6\n",
                                               other)));
     EXPECT_TRUE(made.ok() && plan::verify(*made).ok());
-    // Of shape [b, d], made in the forward pass and read in the backward pass.
+    // Of shape [b, d], computed in the forward pass and read in the backward pass.
     std::int64_t bytes = 0;
     std::set<std::uint32_t> seen;
     for (std::size_t n = 0; n < made->node_count(); ++n) {
@@ -101,11 +101,11 @@ TEST(F8Products, AreKeptInAByteForTheGradientOfAWeight) {
   };
   EXPECT_EQ(kept_bytes("neg %4"), 12);
   EXPECT_EQ(kept_bytes("neg %2"),
-            24);  // which reads it as it was: then that is what is kept, and nothing beside it
+            24);  // another reader needs the original, so only that is kept
 }
 
-// Scales cancel: over the field both are one plan.
-TEST(F8Products, AreThePlanItselfWithoutRounding) {
+// Scales cancel: over the field, both are the same plan.
+TEST(F8Products, EqualThePlanWithoutRounding) {
   const plan::Graph plain = graph_of(kPlan);
   auto made = with_f8_products(plain);
   ASSERT_TRUE(made.ok()) << made.error().message;

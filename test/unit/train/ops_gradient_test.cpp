@@ -1,5 +1,5 @@
-// Every gradient against central differences in double: the loss is the first result times random
-// weights, summed, and each element of each real operand is nudged both ways.
+// Every gradient compared with central differences in double: the loss is the first result times
+// random weights, summed, and each element of each real operand is perturbed in both directions.
 #include <set>
 
 #include <fmt/format.h>
@@ -18,8 +18,8 @@
 namespace weft::ops {
 namespace {
 
-// No gradient by nature (rounding to integers, optimizers), or none needed: the gradients of gradients. Rows of
-// pointwise_rows.h say so themselves.
+// Without a gradient by nature (rounding to integers, optimizers), or without need: the gradients
+// of gradients. Rows of pointwise_rows.h declare it themselves.
 const std::set<std::string, std::less<>> kWithoutGradient = {
     "constant",
     "position",
@@ -27,16 +27,16 @@ const std::set<std::string, std::less<>> kWithoutGradient = {
     "encode",
     "decode",
     "slot",
-    "exchange",  // of one rank's plan: nobody differentiates it
+    "exchange",  // of a rank's plan, which is never differentiated
     "sgd",
     "momentum",
     "adam",
     "adamw",
     "cross-entropy-gradient",
     "attention-gradient",
-    "attention-merge",  // of one rank's plan, like exchange
+    "attention-merge",  // of a rank's plan, like exchange
     "labelled",
-    "stop-gradient",  // by intent: see StopsWhereItIsTold
+    "stop-gradient",  // by intent: see StopsAtStopGradient
     "max-pool-gradient",
     "broadcast-from"};
 
@@ -112,7 +112,7 @@ TEST(OpsGradient, AgreesWithCentralDifferences) {
       for (const std::uint64_t seed : {1u, 2u}) check_gradient(c, seed);
 }
 
-TEST(OpsGradient, AgreesOnRandomLegalShapes) {
+TEST(OpsGradient, AgreesOnRandomShapes) {
   Random random(21);
   std::vector<Case> cases;
   std::map<std::string, int> drawn;
@@ -121,10 +121,10 @@ TEST(OpsGradient, AgreesOnRandomLegalShapes) {
       cases.push_back(c);
       drawn.try_emplace(c.op, 0);
     }
-  // Few sizes drawn at random are legal for a convolution's gradient.
+  // Few random sizes are valid for a convolution's gradient.
   for (int round = 0; round < 200; ++round)
     for (const Case& c : cases) {
-      // A few of each will do.
+      // A few of each are enough.
       if (round >= 3 && drawn[c.op] >= 3) continue;
       const std::optional<Case> other = resized(c, 4, random);
       if (!other) continue;
@@ -134,7 +134,7 @@ TEST(OpsGradient, AgreesOnRandomLegalShapes) {
   for (const auto& [op, count] : drawn) EXPECT_GT(count, 0) << op;
 }
 
-TEST(OpsGradient, EveryOperatorIsCheckedOrKnownToHaveNone) {
+TEST(OpsGradient, EveryOperatorIsCheckedOrHasNoGradient) {
   std::set<std::string, std::less<>> covered = {"input", "parameter", "state"};
   for (const Case& c : all_cases())
     if (has_gradient(c, graph_of(c))) covered.insert(c.op);
@@ -142,7 +142,8 @@ TEST(OpsGradient, EveryOperatorIsCheckedOrKnownToHaveNone) {
     EXPECT_NE(covered.contains(name), lacks_gradient(name)) << name;
 }
 
-// The gradients of `op` at given operands, where the result's is one: what PyTorch's autograd gives there.
+// The gradients of `op` at given operands, for a result gradient of one: equal to PyTorch's
+// autograd.
 std::vector<std::vector<double>> slopes(const std::string& text) {
   Result<plan::Graph> read = plan::read("plan p\n" + text, all());
   if (!read.ok()) throw std::runtime_error(read.error().message);
@@ -169,21 +170,22 @@ std::vector<std::vector<double>> slopes(const std::string& text) {
   return found;
 }
 
-TEST(OpsGradient, TiesAndCornersAreSharedAsElsewhere) {
+TEST(OpsGradient, TiesAndCornersMatchPyTorch) {
   const std::string a = "%0 = parameter {name=a, type=f32[d=3]}\n",
                     b = "%1 = parameter {name=b, type=f32[d=3]}\n";
   const std::string zero = "%1 = constant {value=0, dtype=f32}\n";
   using Slopes = std::vector<std::vector<double>>;
   EXPECT_EQ(slopes(a + b + "%2 = maximum %0, %1\nreturn y=%2\n"), (Slopes{{0.5, 0, 1}, {0.5, 1, 0}}));
   EXPECT_EQ(slopes(a + b + "%2 = minimum %0, %1\nreturn y=%2\n"), (Slopes{{0.5, 1, 0}, {0.5, 0, 1}}));
-  // A number is a bound, as of clamp: at the bound the gradient passes, from whichever side it is written.
+  // A constant is a bound, as in clamp: at the bound the gradient passes, in either order of
+  // operands.
   EXPECT_EQ(slopes(a + zero + "%2 = maximum %0, %1\nreturn y=%2\n"), (Slopes{{0, 1, 1}}));
   EXPECT_EQ(slopes(a + zero + "%2 = maximum %1, %0\nreturn y=%2\n"), (Slopes{{0, 1, 1}}));
   EXPECT_EQ(slopes(a + zero + "%2 = minimum %1, %0\nreturn y=%2\n"), (Slopes{{1, 1, 0}}));
   EXPECT_EQ(slopes(a + "%1 = abs %0\nreturn y=%1\n"), (Slopes{{-1, 0, 1}}));
   EXPECT_EQ(slopes(a + "%1 = relu %0\nreturn y=%1\n"), (Slopes{{0, 0, 1}}));
   EXPECT_EQ(slopes(a + "%1 = reduce %0 {kind=max, to=[]}\nreturn y=%1\n"), (Slopes{{0, 0, 1}}));
-  // Whatever x is, x^0 is 1; 0^0 and 0^1 are no corner either.
+  // x^0 is 1 for any x; 0^0 and 0^1 are ordinary too.
   EXPECT_EQ(slopes(a + zero + "%2 = pow %0, %1\nreturn y=%2\n"), (Slopes{{0, 0, 0}}));
   EXPECT_EQ(slopes(a + "%1 = constant {value=2, dtype=f32}\n%2 = pow %0, %1\nreturn y=%2\n"),
             (Slopes{{-2, 0, 4}}));
@@ -193,13 +195,13 @@ TEST(OpsGradient, TiesAndCornersAreSharedAsElsewhere) {
       (Slopes{{0, 0, 0}}));
 }
 
-TEST(OpsGradient, StopsWhereItIsTold) {
+TEST(OpsGradient, StopsAtStopGradient) {
   const std::string a = "%0 = parameter {name=a, type=f32[d=3]}\n";
   using Slopes = std::vector<std::vector<double>>;
   EXPECT_EQ(slopes(a + "%1 = stop-gradient %0\n%2 = mul %1, %0\nreturn y=%2\n"), (Slopes{{-1, 0, 2}}));
 }
 
-TEST(OpsGradient, OperatorsWithoutOneSaySo) {
+TEST(OpsGradient, ReportsOperatorsWithoutAGradient) {
   plan::Graph graph = graph_of({"sgd", {"f32[]", "f32[]"}, "{lr=0.1}"});
   const plan::ValueId w(0);
   const auto gradients = train::differentiate(graph, graph.outputs()[0].value, {&w, 1});
@@ -208,7 +210,7 @@ TEST(OpsGradient, OperatorsWithoutOneSaySo) {
       << gradients.error().message;
 }
 
-// Operands with random subsets of four indices of random sizes, ones included.
+// Operands with random subsets of four indices of random sizes, including one.
 std::vector<std::string> random_operands(std::size_t count) {
   const std::array<char, 4> names = {'a', 'b', 'c', 'd'};
   std::array<int, 4> sizes;

@@ -1,4 +1,5 @@
-// What a training plan computes again, what it keeps for that, and that it is the same plan else.
+// What a training plan recomputes, what it keeps for that, and that it otherwise stays the same
+// plan.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -52,12 +53,12 @@ Recomputed made(const TrainingPlan& plan, std::string_view what) {
   auto again = recompute(plan.graph, *read);
   EXPECT_TRUE(again.ok()) << again.error().message;
   EXPECT_TRUE(plan::verify(again->graph).ok());
-  // The hash says what is computed, from the sources up, whatever is computed twice.
+  // The hash describes the computation from the sources, whether or not nodes are repeated.
   EXPECT_EQ(plan::structural_hash(again->graph), plan::structural_hash(plan.graph));
   return std::move(*again);
 }
 
-TEST(Recompute, TextsAreReadAsTheyArePrinted) {
+TEST(Recompute, PrintedTextParsesBack) {
   for (const std::string text : {"none", "layers", "selective", "layers, selective, h", "block.3, scores",
                                  "\"layers\"", "\"two words\""}) {
     const auto read = read_recompute(text);
@@ -70,14 +71,15 @@ TEST(Recompute, TextsAreReadAsTheyArePrinted) {
     EXPECT_FALSE(read_recompute(text).ok()) << text;
 }
 
-TEST(Recompute, NothingIsThePlanItself) {
+TEST(Recompute, NoneKeepsThePlan) {
   const Recomputed again = made(gpt(), "none");
   EXPECT_EQ(plan::print(again.graph), plan::print(gpt().graph));
 }
 
-TEST(Recompute, LayersKeepWhatComesIntoThem) {
+TEST(Recompute, LayersKeepTheirInputs) {
   const Recomputed again = made(gpt(), "layers");
-  // Six layers, and between two of them one value of b x s x d floats; the rest is the embedding's and the head's.
+  // Six layers, with one value of b x s x d floats between every two; the rest belongs to the
+  // embedding and the head.
   const double between = 8 * 32 * 16 * 4;
   double within = 0;
   for (const plan::ValueId value : kept_values(again.graph)) {
@@ -115,7 +117,7 @@ TEST(Recompute, NamesAreEntriesAndScopes) {
   EXPECT_EQ(wrong.error().hint, "did you mean 'gpt_block.3'?");
 }
 
-TEST(Recompute, CopiesStandInTheBackwardPhaseAndAreFound) {
+TEST(Recompute, CopiesAreInTheBackwardPhaseAndAreFound) {
   const Recomputed again = made(gpt(), "layers");
   const std::vector<bool> found = find_copies(again.graph);
   int copies = 0;
@@ -131,14 +133,15 @@ TEST(Recompute, CopiesStandInTheBackwardPhaseAndAreFound) {
   EXPECT_EQ(std::ranges::count(find_copies(gpt().graph), true), 0);
 }
 
-TEST(Recompute, ChainsWithoutRepeatAreCutInRuns) {
+TEST(Recompute, SplitsChainsWithoutRepeat) {
   const TrainingPlan plan = plan_of("alexnet", {{"b", 2, {}}});
   const Recomputed again = made(plan, "layers");
   EXPECT_LT(kept_bytes(again.graph), 0.8 * kept_bytes(plan.graph));
 }
 
-// The narrowest place is kept, not what comes in: the backward phase needs t and u, and both follow from s.
-TEST(Recompute, TheCheapestCutIsKept) {
+// The narrowest value is kept, not the input: the backward phase needs t and u, and both follow
+// from s.
+TEST(Recompute, KeepsTheCheapestCut) {
   auto graph = plan::read(R"(plan narrow
 %0 = input {name=x, type=f32[b=64,d=32]}
 %1 = parameter {name=w, type=f32[d=32,f=2]}
@@ -157,13 +160,13 @@ return loss=%6
   std::string kept;
   for (const plan::ValueId value : kept_values(again.graph))
     kept += again.graph.text(again.graph.node(again.graph.value(value).producer).label);
-  // x costs nothing to have: it is an input. s and t follow from it.
+  // x costs nothing to keep, as an input. s and t follow from it.
   EXPECT_EQ(kept, "");
   const Recomputed part = made(*plan, "t, u");
   kept.clear();
   for (const plan::ValueId value : kept_values(part.graph))
     kept += part.graph.text(part.graph.node(part.graph.value(value).producer).label);
-  EXPECT_EQ(kept, "xt");  // exp's gradient needs its result: keeping t is no dearer than keeping s
+  EXPECT_EQ(kept, "xt");  // exp's gradient needs its result: keeping t costs no more than keeping s
 }
 
 }  // namespace

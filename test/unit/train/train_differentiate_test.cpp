@@ -1,4 +1,4 @@
-// What differentiation adds to a plan, and what it leaves alone.
+// What differentiation adds to a plan, and what it leaves unchanged.
 #include <gtest/gtest.h>
 
 #include "weft/parallel/train/differentiate.h"
@@ -17,7 +17,7 @@ plan::Graph read(std::string_view text) {
   return std::move(graph).value();
 }
 
-// The plan with the gradients of `wanted` as its outputs, or what went wrong.
+// The plan with the gradients of `wanted` as its outputs, or the error.
 std::string differentiated(std::string_view text, std::vector<ValueId> wanted) {
   plan::Graph graph = read(text);
   const ValueId loss = graph.outputs()[0].value;
@@ -29,7 +29,7 @@ std::string differentiated(std::string_view text, std::vector<ValueId> wanted) {
   return plan::print(graph);
 }
 
-TEST(TrainDifferentiate, AProductNeedsOneContractionAnOperand) {
+TEST(TrainDifferentiate, AProductNeedsOneContractionPerOperand) {
   EXPECT_EQ(differentiated(R"(plan line
 %0 = input {name=x, type=f32[b=4,d=3]}
 %1 = parameter {name=w, type=f32[d=3,f=2]}
@@ -55,7 +55,7 @@ return d=%10
 )");
 }
 
-TEST(TrainDifferentiate, UsesAddUp) {
+TEST(TrainDifferentiate, SumsOverUses) {
   const std::string text = differentiated(R"(plan twice
 %0 = parameter {name=w, type=f32[]}
 %1 = mul %0, %0
@@ -83,9 +83,9 @@ constexpr std::string_view kIdle = R"(plan idle
 return loss=%6
 )";
 
-// exp(x) does not depend on w, log(w) does not influence the loss, and sgd, which has no
-// gradient, is not asked for one. A value that the loss does not depend on gets none.
-TEST(TrainDifferentiate, VisitsOnlyWhatMatters) {
+// exp(x) does not depend on w, log(w) does not affect the loss, and sgd, which has no gradient, is
+// not differentiated. A value that the loss does not depend on gets no gradient.
+TEST(TrainDifferentiate, VisitsOnlyRelevantNodes) {
   plan::Graph graph = read(kIdle);
   const std::vector<ValueId> wanted = {ValueId(0), ValueId(1)};
   const std::size_t before = graph.node_count();
@@ -97,7 +97,7 @@ TEST(TrainDifferentiate, VisitsOnlyWhatMatters) {
   EXPECT_TRUE(plan::verify(graph).ok());
 }
 
-TEST(TrainDifferentiate, NothingWantedAddsNothing) {
+TEST(TrainDifferentiate, AddsNothingIfNoGradientIsRequested) {
   plan::Graph graph = read(kIdle);
   const std::size_t before = graph.node_count();
   const std::vector<ValueId> wanted = {ValueId(1)};
@@ -120,7 +120,7 @@ return loss=%2
   EXPECT_FALSE((*gradients)[0].valid());
 }
 
-TEST(TrainDifferentiate, SaysWhatItCannotDifferentiate) {
+TEST(TrainDifferentiate, ReportsWhatItCannotDifferentiate) {
   EXPECT_EQ(differentiated("plan a\n%0 = parameter {name=w, type=f32[d=3]}\nreturn loss=%0\n", {ValueId(0)}),
             "the loss must be a real scalar, found f32[d=3]");
   EXPECT_EQ(differentiated("plan a\n%0 = input {name=w, type=i32[]}\n%1 = cast %0 {to=f32}\nreturn loss=%1\n",

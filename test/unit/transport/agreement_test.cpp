@@ -16,8 +16,9 @@
 namespace weft::transport {
 namespace {
 
-// The agreement alone, with messages that are late in every way that lines allow (in order between two ranks)
-// and deaths at any moment, also between the words of one turn: whoever decides, decides the same.
+// Only the agreement protocol, with any message delays that links allow (in order between two
+// ranks) and failures at any moment, also between the messages of one step: all ranks that decide
+// make the same decision.
 TEST(Agreement, IsTheSameForAllUnderAnySchedule) {
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     Random random(seed);
@@ -37,7 +38,7 @@ TEST(Agreement, IsTheSameForAllUnderAnySchedule) {
     std::int64_t deaths_left = random.between(0, ranks - 1);
     const auto post = [&](std::int32_t from, std::vector<Agreement::Message> messages) {
       for (auto& message : messages) {
-        if (deaths_left > 0 && random.below(12) == 0) {  // dies with the rest unsent
+        if (deaths_left > 0 && random.below(12) == 0) {  // fails with the rest unsent
           --deaths_left;
           places[static_cast<std::size_t>(from)].dead = true;
           return;
@@ -64,7 +65,7 @@ TEST(Agreement, IsTheSameForAllUnderAnySchedule) {
         place.dead = true;
       } else if (places[static_cast<std::size_t>(other)].dead && !place.mourned.contains(other) &&
                  (line.empty() || random.below(3) == 0)) {
-        place.mourned.insert(other);  // with what it said last unheard, or not
+        place.mourned.insert(other);  // with its last message lost, or not
         line.clear();
         post(self, place.agreement.mourn(other));
       } else if (!line.empty()) {
@@ -86,12 +87,12 @@ TEST(Agreement, IsTheSameForAllUnderAnySchedule) {
   }
 }
 
-TEST(Agreement, IgnoresBytesThatAreNoMessage) {
+TEST(Agreement, IgnoresInvalidMessages) {
   EXPECT_FALSE(unpack_agreement(""));
   EXPECT_FALSE(unpack_agreement("\x05"));
   EXPECT_FALSE(unpack_agreement(std::string("\x01\x00\x00", 3)));
   EXPECT_TRUE(unpack_agreement("\x01"));
-  // No list of ranks: twice the same, falling, negative.
+  // Invalid lists of ranks: repeated, descending, negative.
   const std::string sound = pack(Agreement::Word::decided, {1, 3, 700});
   EXPECT_TRUE(unpack_agreement(sound));
   for (const Agreement::Ranks& ranks : {Agreement::Ranks{3, 3}, {3, 1}, {-1}, {-5, 2}})

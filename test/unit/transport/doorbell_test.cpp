@@ -1,4 +1,4 @@
-// Doorbells: who sleeps is woken, always; who waits in vain gives up in time.
+// Doorbells: a sleeping rank is always woken, and a rank that waits in vain times out.
 #include "weft/communication/transport/doorbell.h"
 
 #include <gtest/gtest.h>
@@ -21,14 +21,14 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr Patience kSleepAtOnce{.spins = 0, .yields = 0ns};
-constexpr auto kDeadline = 10s;  // a lost wake-up shows as this long a wait
+constexpr auto kDeadline = 10s;  // a lost wake-up shows as a wait this long
 
 struct Table {
   Doorbells bells;
   alignas(64) std::atomic<int> ball;
 };
 
-// Two players throw a ball; false when one waited in vain.
+// Two threads or processes wake each other in turn; false if one timed out.
 bool play(Table& table, int self, int throws, const Patience& patience) {
   for (int turn = self; turn < throws; turn += 2) {
     if (!wait_until(table.bells, self, patience, kDeadline,
@@ -56,7 +56,7 @@ TEST(Doorbells, NoWakeUpIsLostAmongThreads) {
 TEST(Doorbells, NoWakeUpIsLostAmongProcesses) {
   Result<Segment> memory = Segment::create(sizeof(Table), Backing::full);
   ASSERT_TRUE(memory.ok());
-  auto& table = *reinterpret_cast<Table*>(memory->data());  // all zero is a good initial state
+  auto& table = *reinterpret_cast<Table*>(memory->data());  // all zeros is a valid initial state
   const pid_t child = fork();
   if (child == 0) {
     alarm(20);
@@ -68,7 +68,7 @@ TEST(Doorbells, NoWakeUpIsLostAmongProcesses) {
   EXPECT_EQ(status, 0);
 }
 
-TEST(Doorbells, RingingOthersWakesAllOfThemAndAllTheirThreads) {
+TEST(Doorbells, RingingOthersWakesAllTheirThreads) {
   constexpr std::int32_t kRanks = 3, kThreads = 2;
   const auto table = std::make_unique<Table>();
   std::atomic<int> woken = 0;
@@ -84,18 +84,18 @@ TEST(Doorbells, RingingOthersWakesAllOfThemAndAllTheirThreads) {
   table->bells.ring_others(kRanks, 0);
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(woken.load(), (kRanks - 1) * kThreads);
-  EXPECT_EQ(table->bells.read(0), 0u) << "nobody slept there";
+  EXPECT_EQ(table->bells.read(0), 0u) << "no thread slept there";
 }
 
-TEST(Doorbells, OfManyRingersTheFirstWakes) {
+TEST(Doorbells, OnlyTheFirstRingWakes) {
   const auto table = std::make_unique<Table>();
   Doorbells& bells = table->bells;
-  EXPECT_FALSE(bells.ring(1)) << "nobody sleeps";
+  EXPECT_FALSE(bells.ring(1)) << "no thread sleeps";
   const std::uint32_t seen = bells.prepare(1);
   EXPECT_TRUE(bells.ring(1));
   EXPECT_FALSE(bells.ring(1)) << "woken already";
   bells.sleep(1, seen, kDeadline);  // returns at once
-  // Another thread that goes to sleep before the first has left is woken anew.
+  // Another thread that goes to sleep before the first has woken up is woken again.
   const std::uint32_t later = bells.prepare(1);
   EXPECT_EQ(later, seen + 1);
   EXPECT_TRUE(bells.ring(1));
@@ -106,7 +106,7 @@ TEST(Doorbells, OfManyRingersTheFirstWakes) {
 }
 
 TEST(Doorbells, NoWakeUpIsLostAmongMany) {
-  constexpr std::int32_t kRanks = 6, kTurns = 400;  // as many as fence instead of calling for barriers
+  constexpr std::int32_t kRanks = 6, kTurns = 400;  // enough to use fences instead of membarrier calls
   const auto table = std::make_unique<Table>();
   std::atomic<int> arrived = 0, lost = 0;
   std::vector<std::thread> threads;
@@ -124,7 +124,7 @@ TEST(Doorbells, NoWakeUpIsLostAmongMany) {
   EXPECT_EQ(lost.load(), 0);
 }
 
-TEST(Doorbells, WaitingInVainSleepsUntilItsTime) {
+TEST(Doorbells, WaitingInVainSleepsUntilTheTimeout) {
   const auto table = std::make_unique<Table>();
   rusage before{}, after{};
   getrusage(RUSAGE_THREAD, &before);
@@ -135,7 +135,7 @@ TEST(Doorbells, WaitingInVainSleepsUntilItsTime) {
   getrusage(RUSAGE_THREAD, &after);
   EXPECT_GE(took, 100ms);
   EXPECT_GT(after.ru_nvcsw, before.ru_nvcsw) << "it did not sleep";
-  // A limit without end does not overflow.
+  // An unlimited timeout does not overflow.
   std::thread ringer([&] {
     std::this_thread::sleep_for(5ms);
     table->ball = 1;
@@ -146,8 +146,9 @@ TEST(Doorbells, WaitingInVainSleepsUntilItsTime) {
   ringer.join();
 }
 
-// A child that has a session of its own enters the same bells: whether that splits them is the system's rule.
-TEST(Doorbells, KnowsRanksInOtherGroupsOfTheScheduler) {
+// A child with its own session uses the same doorbells; whether that is another scheduler group
+// depends on the system.
+TEST(Doorbells, DetectsRanksInOtherSchedulerGroups) {
   const std::string_view version2 = "0::/job\n", version1 = "4:cpu,cpuacct:/a\n3:memory:/b\n0::/c\n";
   EXPECT_EQ(scheduler_group(version2, true, 1), scheduler_group("0::/job\n", true, 2));
   EXPECT_NE(scheduler_group(version2, true, 1), scheduler_group("0::/other\n", true, 1));
@@ -174,13 +175,13 @@ TEST(Doorbells, KnowsRanksInOtherGroupsOfTheScheduler) {
   EXPECT_EQ(status, 0);
 }
 
-TEST(Doorbells, NobodySpinsWhereRanksOutnumberCores) {
+TEST(Doorbells, NoRankSpinsIfRanksOutnumberCores) {
   EXPECT_GT(patience_for(1).spins, 0);
   EXPECT_GT(patience_for(available_processors()).spins, 0);
   EXPECT_EQ(patience_for(available_processors() + 1).spins, 0);
 }
 
-// In a process of its own and at times to come: what this one measured changes nothing.
+// In a separate process and at future times, so that this process's measurements do not matter.
 TEST(Doorbells, AfterALongYieldRanksSleepForAWhile) {
   const Clock::time_point later = Clock::now() + 1h;
   const pid_t child = fork();

@@ -28,7 +28,7 @@ Pair connected() {
   return {tcp::Socket(ends[0]), tcp::Socket(ends[1])};
 }
 
-// Lets both sides talk until neither goes on; a side that has failed hangs up.
+// Steps both sides until neither makes progress; a side that has failed closes its end.
 std::pair<State, State> talk(Handshake& caller, Handshake& listener) {
   Pair pair = connected();
   for (int turn = 0; turn < 10; ++turn) {
@@ -55,12 +55,12 @@ TEST(Handshake, ProvesBothSides) {
   EXPECT_EQ(talk(caller, listener), std::pair(State::proven, State::proven));
 }
 
-TEST(Handshake, RefusesAnotherSecret) {
+TEST(Handshake, RejectsAnotherSecret) {
   Handshake caller("the same secret", Role::caller), listener("the same secrets", Role::listener);
   EXPECT_EQ(talk(caller, listener), std::pair(State::no_secret, State::no_secret));
 }
 
-TEST(Handshake, TellsAStrangerNothingThatWasMadeWithTheKey) {
+TEST(Handshake, RevealsNothingDerivedFromTheKey) {
   Pair pair = connected();
   Handshake listener("secret", Role::listener);
   write_all(pair.caller, "weft-2\n\n" + std::string(32, 'n'));
@@ -71,8 +71,9 @@ TEST(Handshake, TellsAStrangerNothingThatWasMadeWithTheKey) {
   EXPECT_EQ(read_all(pair.caller), "weft: you do not know the secret");
 }
 
-// A listener that is cut off after it got the proof has said nothing of the secret: the caller may try again.
-TEST(Handshake, AnEndAfterTheProofIsNoRefusal) {
+// A listener that disconnects after it received the proof has rejected nothing: the client may
+// retry.
+TEST(Handshake, ADisconnectAfterTheProofIsNotARejection) {
   Pair pair = connected();
   Handshake caller("secret", Role::caller), listener("secret", Role::listener);
   caller.step(pair.caller.descriptor());
@@ -82,8 +83,8 @@ TEST(Handshake, AnEndAfterTheProofIsNoRefusal) {
   EXPECT_EQ(caller.step(pair.caller.descriptor()), State::lost);
 }
 
-// One encrypts and the other does not: each side learns so, and no proof is given.
-TEST(Handshake, SidesThatAreUnlikeAreTold) {
+// One side encrypts and the other does not: each learns that, and no proof is sent.
+TEST(Handshake, ReportsSidesThatDifferInEncryption) {
   Handshake plain("secret", Role::caller), sealing("secret", Role::listener, Traffic::sealed);
   EXPECT_EQ(talk(plain, sealing), std::pair(State::unlike, State::unlike));
   EXPECT_EQ(handshake_error(State::unlike, "rank 0 at h:1", Traffic::plain).message,
@@ -94,14 +95,14 @@ TEST(Handshake, SidesThatAreUnlikeAreTold) {
             "rank 0 at h:1 does not encrypt its messages, this rank does");
 }
 
-// What was meant for one listener is of no use at another, though both know the job's key.
-TEST(Handshake, ACallDoesNotPassAtAnotherListener) {
+// A proof for one listener is useless at another, although both know the job's key.
+TEST(Handshake, RejectsAProofForAnotherListener) {
   Handshake caller(bound_to("rank 1 at h:1", "secret"), Role::caller);
   Handshake listener(bound_to("rank 2 at h:1", "secret"), Role::listener);
   EXPECT_EQ(talk(caller, listener), std::pair(State::no_secret, State::no_secret));
 }
 
-TEST(Handshake, EachDirectionOfEachCallHasAKeyOfItsOwn) {
+TEST(Handshake, EachDirectionOfEachConnectionHasItsOwnKey) {
   Handshake caller("secret", Role::caller, Traffic::sealed),
       listener("secret", Role::listener, Traffic::sealed);
   ASSERT_EQ(talk(caller, listener), std::pair(State::proven, State::proven));
@@ -113,9 +114,9 @@ TEST(Handshake, EachDirectionOfEachCallHasAKeyOfItsOwn) {
   EXPECT_NE(again.keys().send.key, caller.keys().send.key);
 }
 
-// A stranger that sends everything back gets a listener's own proof nowhere, and a caller's is not a
-// listener's.
-TEST(Handshake, AReflectionDoesNotPass) {
+// A stranger that reflects everything cannot use a listener's own proof, and a client's proof is
+// not a listener's.
+TEST(Handshake, RejectsAReflection) {
   Pair pair = connected();
   Handshake caller("secret", Role::caller);
   for (int turn = 0; turn < 4; ++turn) {
@@ -125,8 +126,8 @@ TEST(Handshake, AReflectionDoesNotPass) {
   EXPECT_EQ(caller.state(), State::no_secret);
 }
 
-// What passed between two ranks is of no use to whoever overheard it.
-TEST(Handshake, AReplayDoesNotPass) {
+// A recorded exchange between two ranks is useless to an eavesdropper.
+TEST(Handshake, RejectsAReplay) {
   Pair line = connected();
   Handshake caller("secret", Role::caller), listener("secret", Role::listener);
   caller.step(line.caller.descriptor());
@@ -143,7 +144,7 @@ TEST(Handshake, AReplayDoesNotPass) {
   EXPECT_EQ(other.step(later.listener.descriptor()), State::no_secret);
 }
 
-TEST(Handshake, KnowsStrangersByTheirFirstBytes) {
+TEST(Handshake, DetectsStrangersByTheirFirstBytes) {
   for (const std::string garbage :
        {"G", "GET / HTTP/1.1\r\n\r\n", "weft-1\n\n", "weft-3\n\n", "\x16\x03\x01", "weft-2\n\t"}) {
     Pair pair = connected();
@@ -153,7 +154,7 @@ TEST(Handshake, KnowsStrangersByTheirFirstBytes) {
   }
 }
 
-TEST(Handshake, ReadsNotAByteTooMuch) {
+TEST(Handshake, ReadsNoExtraByte) {
   Pair pair = connected();
   Handshake caller("secret", Role::caller), listener("secret", Role::listener);
   for (int turn = 0; turn < 3; ++turn) {
@@ -185,7 +186,7 @@ TEST(Handshake, WithstandsAnyBytes) {
   }
 }
 
-TEST(Authenticate, WaitsForTheOtherSideAndNoLongerThanItMay) {
+TEST(Authenticate, WaitsForTheOtherSideUntilTheTimeout) {
   Pair pair = connected();
   const auto deadline = std::chrono::steady_clock::now() + 5s;
   auto other = std::async(std::launch::async, [&] {
@@ -202,7 +203,7 @@ TEST(Authenticate, WaitsForTheOtherSideAndNoLongerThanItMay) {
   EXPECT_EQ(late.error().message, "rank 0 did not authenticate in time");
 }
 
-TEST(Authenticate, SaysThatASecretIsWrong) {
+TEST(Authenticate, ReportsAWrongSecret) {
   Pair pair = connected();
   const auto deadline = std::chrono::steady_clock::now() + 5s;
   auto other = std::async(std::launch::async, [&] {

@@ -1,4 +1,4 @@
-// Jobs of threads: they meet, talk, die and go on without the dead.
+// Jobs of threads: they connect, exchange messages, fail, and continue without failed ranks.
 #include "weft/communication/transport/inproc/job.h"
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@ void on_each(Jobs& jobs, const std::function<void(Job&)>& run) {
   for (auto& thread : threads) thread.join();
 }
 
-// Collects what handlers hear, for a test that waits for it.
+// Collects what handlers receive, for a test that waits for it.
 class Heard {
  public:
   void add(std::string text) {
@@ -48,11 +48,11 @@ class Heard {
   std::vector<std::string> lines_;
 };
 
-TEST(ThreadJobs, ExchangeGivesAllToAllAgainAndAgain) {
+TEST(ThreadJobs, ExchangesRepeatedlyAmongAll) {
   Jobs jobs = make_thread_jobs(3, 10s);
   on_each(jobs, [](Job& job) {
     for (int round = 0; round < 50; ++round) {
-      // The same topic each time: ranks that are ahead must not meet those of the round before.
+      // The same topic each time: ranks that are ahead must not mix with the previous round.
       const auto all = job.exchange(kAll, {7, 1}, {std::to_string(100 * round + job.rank()), -1});
       ASSERT_TRUE(all.ok()) << all.error().message;
       ASSERT_EQ(all->size(), 3u);
@@ -65,7 +65,7 @@ TEST(ThreadJobs, ExchangeGivesAllToAllAgainAndAgain) {
   EXPECT_EQ(jobs[0]->member(2).process, getpid());
 }
 
-TEST(ThreadJobs, DescriptorsAreDuplicated) {
+TEST(ThreadJobs, DuplicatesDescriptors) {
   Jobs jobs = make_thread_jobs(2, 10s);
   Result<Segment> memory = Segment::create(4096, Backing::full);
   ASSERT_TRUE(memory.ok());
@@ -76,16 +76,16 @@ TEST(ThreadJobs, DescriptorsAreDuplicated) {
     EXPECT_EQ((*all)[1].descriptor, -1);
     const int arrived = (*all)[0].descriptor;
     if (job.rank() == 0) {
-      EXPECT_EQ(arrived, -1) << "the giver has its own";
+      EXPECT_EQ(arrived, -1) << "the sender has its own";
       return;
     }
     EXPECT_NE(arrived, memory->descriptor());
     EXPECT_TRUE(Segment::map(arrived, 4096).ok());
   });
-  EXPECT_GE(fcntl(memory->descriptor(), F_GETFD), 0) << "the giver keeps its own";
+  EXPECT_GE(fcntl(memory->descriptor(), F_GETFD), 0) << "the sender keeps its own";
 }
 
-TEST(ThreadJobs, AnExchangeWithTheDeadFailsAtOnceAndNamesThem) {
+TEST(ThreadJobs, AnExchangeWithFailedRanksFailsAtOnceAndNamesThem) {
   Jobs jobs = make_thread_jobs(3, 60s);
   std::thread killer([&] {
     std::this_thread::sleep_for(10ms);
@@ -101,14 +101,14 @@ TEST(ThreadJobs, AnExchangeWithTheDeadFailsAtOnceAndNamesThem) {
     });
   for (auto& rank : ranks) rank.join();
   killer.join();
-  EXPECT_FALSE(jobs[1]->exchange(kAll, {0, 1}, {}).ok()) << "nor can the dead";
+  EXPECT_FALSE(jobs[1]->exchange(kAll, {0, 1}, {}).ok()) << "nor can the failed rank";
   jobs[2]->leave();
   const auto left = jobs[0]->exchange(std::vector<std::int32_t>{0, 2}, {0, 1}, {});
   ASSERT_FALSE(left.ok());
   EXPECT_EQ(left.error().message, "rank 2 has left the job");
 }
 
-TEST(ThreadJobs, AnExchangeAmongOthersOrOfTooMuchIsRefused) {
+TEST(ThreadJobs, RejectsInvalidMembersAndOversizedParcels) {
   Jobs jobs = make_thread_jobs(3, 10s);
   for (const std::vector<std::int32_t>& members :
        std::vector<std::vector<std::int32_t>>{{}, {1, 2}, {1, 0}, {0, 0}, {0, 3}, {-1, 0}})
@@ -120,20 +120,20 @@ TEST(ThreadJobs, AnExchangeAmongOthersOrOfTooMuchIsRefused) {
   EXPECT_TRUE(jobs[0]->exchange(std::vector<std::int32_t>{0}, {0, 0}, {"alone", -1}).ok());
 }
 
-TEST(ThreadJobs, AnExchangeWithTheSilentEndsWithTheTimeout) {
+TEST(ThreadJobs, AnExchangeWithASilentRankTimesOut) {
   Jobs jobs = make_thread_jobs(2, 20ms);
   const auto all = jobs[0]->exchange(std::vector<std::int32_t>{0, 1}, {0, 0}, {});
   ASSERT_FALSE(all.ok());
   EXPECT_EQ(all.error().message, "rank 1 did not join an exchange within 20 ms");
 }
 
-TEST(ThreadJobs, MessagesKeepTheirOrderAndWaitForAHandler) {
+TEST(ThreadJobs, DeliversMessagesInOrderOnceThereIsAHandler) {
   Jobs jobs = make_thread_jobs(2, 10s);
   Heard heard;
   const auto send = [&](int number) { jobs[0]->send(1, {5, static_cast<std::uint64_t>(number)}, "hello"); };
   for (int i = 0; i < 20; ++i) send(i);
   jobs[0]->send(1, {6, 99}, "another group's");
-  std::this_thread::sleep_for(5ms);  // some are put aside, some not yet
+  std::this_thread::sleep_for(5ms);  // some messages are queued, some not yet sent
   for (int i = 20; i < 25; ++i) send(i);
   jobs[1]->handle(5, [&](std::int32_t from, std::uint64_t number, std::string_view bytes) {
     heard.add(std::to_string(from) + " " + std::to_string(number) + " " + std::string(bytes));
@@ -148,7 +148,7 @@ TEST(ThreadJobs, MessagesKeepTheirOrderAndWaitForAHandler) {
   EXPECT_EQ(heard.wait_for(40).size(), 40u);
 }
 
-TEST(ThreadJobs, AHandlerThatIsTakenAwayNoLongerRuns) {
+TEST(ThreadJobs, ARemovedHandlerNoLongerRuns) {
   Jobs jobs = make_thread_jobs(2, 10s);
   for (int round = 0; round < 20; ++round) {
     auto running = std::make_unique<std::atomic<int>>(0);
@@ -161,11 +161,11 @@ TEST(ThreadJobs, AHandlerThatIsTakenAwayNoLongerRuns) {
     if (round % 2 == 0) std::this_thread::sleep_for(100us);
     jobs[1]->handle(1, nullptr);
     EXPECT_EQ(*running % 2, 0);
-    running.reset();  // a sanitizer would see the handler touch it now
+    running.reset();  // a sanitizer would detect the handler touching it now
   }
 }
 
-TEST(ThreadJobs, DeathsAreToldToEveryListenerOnce) {
+TEST(ThreadJobs, NotifiesEveryListenerOfAFailureOnce) {
   Jobs jobs = make_thread_jobs(3, 10s);
   Heard heard;
   for (const int rank : {0, 2})
@@ -191,7 +191,7 @@ TEST(ThreadJobs, DeathsAreToldToEveryListenerOnce) {
   EXPECT_TRUE(deaths[1].left);
 }
 
-TEST(ThreadJobs, SurvivorsAgreeThoughOneDiesMeanwhile) {
+TEST(ThreadJobs, SurvivorsAgreeAlthoughAnotherFails) {
   Jobs jobs = make_thread_jobs(4, 10s);
   const std::int32_t all[] = {0, 1, 2, 3};
   inproc::kill_thread_rank(*jobs[2]);
@@ -203,11 +203,11 @@ TEST(ThreadJobs, SurvivorsAgreeThoughOneDiesMeanwhile) {
       EXPECT_EQ(*alive, (std::vector<std::int32_t>{0, 3}));
     });
   std::this_thread::sleep_for(5ms);
-  inproc::kill_thread_rank(*jobs[1]);  // it never came
+  inproc::kill_thread_rank(*jobs[1]);  // never arrived
   for (auto& rank : ranks) rank.join();
 }
 
-TEST(ThreadJobs, AgreeingWithTheSilentEndsWithTheTimeout) {
+TEST(ThreadJobs, AgreeingWithASilentRankTimesOut) {
   Jobs jobs = make_thread_jobs(2, 20ms);
   const auto alive = jobs[0]->agree_on_survivors(std::vector<std::int32_t>{0, 1}, {0, 0});
   ASSERT_FALSE(alive.ok());

@@ -20,18 +20,18 @@ namespace weft::transport {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr auto kHung = 60s;  // far beyond what anything takes on a busy machine: only what hangs reaches it
+constexpr auto kHung = 60s;  // far longer than anything takes on a busy machine
 using Clock = std::chrono::steady_clock;
 
-struct Told {
+struct RankLines {
   std::map<std::int32_t, std::vector<std::string>> output, error;
 };
 
-LaunchOptions shell(std::int32_t ranks, const std::string& script, Told& told) {
+LaunchOptions shell(std::int32_t ranks, const std::string& script, RankLines& lines) {
   LaunchOptions options{ranks, {"/bin/sh", "-c", script}};
   options.timeout = 10s;
-  options.on_line = [&told](std::int32_t rank, Stream stream, std::string_view line) {
-    (stream == Stream::output ? told.output : told.error)[rank].emplace_back(line);
+  options.on_line = [&lines](std::int32_t rank, Stream stream, std::string_view line) {
+    (stream == Stream::output ? lines.output : lines.error)[rank].emplace_back(line);
   };
   return options;
 }
@@ -43,37 +43,37 @@ bool lives(pid_t process) {
   return status && state != "Z";
 }
 
-TEST(Launch, GivesEachRankItsPlace) {
-  Told told;
+TEST(Launch, GivesEachRankItsNumber) {
+  RankLines lines;
   auto options = shell(
       3,
       "echo $RANK $LOCAL_RANK $WORLD_SIZE $LOCAL_WORLD_SIZE $MASTER_ADDR $EXTRA; echo $WEFT_JOB_SECRET >&2",
-      told);
+      lines);
   options.environment = {{"EXTRA", "more"}};
   const auto end = launch(options);
   ASSERT_TRUE(end.ok());
   EXPECT_EQ(end->code(), 0);
   EXPECT_EQ(end->what(), "");
   for (std::int32_t rank = 0; rank < 3; ++rank) {
-    EXPECT_EQ(told.output[rank], std::vector{fmt::format("{0} {0} 3 3 127.0.0.1 more", rank)});
-    ASSERT_EQ(told.error[rank].size(), 1U);
-    EXPECT_EQ(told.error[rank][0].size(), 64U);
-    EXPECT_EQ(told.error[rank], told.error[0]);
+    EXPECT_EQ(lines.output[rank], std::vector{fmt::format("{0} {0} 3 3 127.0.0.1 more", rank)});
+    ASSERT_EQ(lines.error[rank].size(), 1U);
+    EXPECT_EQ(lines.error[rank][0].size(), 64U);
+    EXPECT_EQ(lines.error[rank], lines.error[0]);
   }
 }
 
-TEST(Launch, GivesEachRankAPipeThatHangsUpWithTheLauncher) {
-  Told told;
-  auto options = shell(2, "sh -c 'test -p /proc/self/fd/$WEFT_LAUNCHER_FD && echo pipe'", told);
+TEST(Launch, GivesEachRankAPipeTiedToTheLauncher) {
+  RankLines lines;
+  auto options = shell(2, "sh -c 'test -p /proc/self/fd/$WEFT_LAUNCHER_FD && echo pipe'", lines);
   const auto end = launch(options);
   ASSERT_TRUE(end.ok());
   for (std::int32_t rank = 0; rank < 2; ++rank)
-    EXPECT_EQ(told.output[rank], std::vector<std::string>{"pipe"}) << rank;
+    EXPECT_EQ(lines.output[rank], std::vector<std::string>{"pipe"}) << rank;
 }
 
-TEST(Launch, AnswersWithEveryExitCode) {
-  Told told;
-  auto options = shell(4, "exit $RANK", told);
+TEST(Launch, ReturnsEveryExitCode) {
+  RankLines lines;
+  auto options = shell(4, "exit $RANK", lines);
   const auto end = launch(options);
   ASSERT_TRUE(end.ok());
   ASSERT_TRUE(end->first_failure);
@@ -83,11 +83,11 @@ TEST(Launch, AnswersWithEveryExitCode) {
                                      end->ranks[static_cast<std::size_t>(*end->first_failure)].process));
 }
 
-TEST(Launch, TheOthersHaveTimeToReportAndAreThenEnded) {
-  Told told;
+TEST(Launch, OtherRanksMayReportBeforeTheyAreKilled) {
+  RankLines lines;
   auto options = shell(
       3, "case $RANK in 0) sleep 0.1; echo rank 1 is lost; exit 7;; 1) kill -9 $$;; 2) sleep 600;; esac",
-      told);
+      lines);
   options.grace = 300ms;
   const auto begun = Clock::now();
   const auto end = launch(options);
@@ -96,7 +96,7 @@ TEST(Launch, TheOthersHaveTimeToReportAndAreThenEnded) {
   EXPECT_LT(Clock::now() - begun, kHung) << "hung: waited for rank 2";
   EXPECT_EQ(end->what(), fmt::format("rank 1 (pid {}) was killed by signal 9", end->ranks[1].process));
   EXPECT_EQ(end->code(), 137);
-  EXPECT_EQ(told.output[0], std::vector<std::string>{"rank 1 is lost"});
+  EXPECT_EQ(lines.output[0], std::vector<std::string>{"rank 1 is lost"});
   EXPECT_EQ(end->ranks[0].exit_code, 7);
   EXPECT_FALSE(end->ranks[0].stopped);
   EXPECT_EQ(end->ranks[2].signal, SIGTERM);
@@ -104,9 +104,9 @@ TEST(Launch, TheOthersHaveTimeToReportAndAreThenEnded) {
 }
 
 TEST(Launch, LeavesNothingBehind) {
-  Told told;
-  // A rank that starts something and forgets it, and one that does not want to end.
-  auto options = shell(2, "sleep 60 & echo $!; trap '' TERM; if [ $RANK = 1 ]; then sleep 60; fi", told);
+  RankLines lines;
+  // One rank starts a process and forgets it, another ignores SIGTERM.
+  auto options = shell(2, "sleep 60 & echo $!; trap '' TERM; if [ $RANK = 1 ]; then sleep 60; fi", lines);
   options.timeout = 200ms;
   const auto end = launch(options);
   ASSERT_TRUE(end.ok());
@@ -114,16 +114,17 @@ TEST(Launch, LeavesNothingBehind) {
   EXPECT_EQ(end->what(), "the ranks did not end in time");
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a zombie is left";
   for (std::int32_t rank = 0; rank < 2; ++rank) {
-    ASSERT_EQ(told.output[rank].size(), 1U);
-    const pid_t child = std::atoi(told.output[rank][0].c_str());
+    ASSERT_EQ(lines.output[rank].size(), 1U);
+    const pid_t child = std::atoi(lines.output[rank][0].c_str());
     const auto until = Clock::now() + 2s;
     while (lives(child) && Clock::now() < until) std::this_thread::sleep_for(1ms);
     EXPECT_FALSE(lives(child));
   }
 }
 
-// And what they have started, in the foreground and behind, though nobody is left who waits for it.
-TEST(Launch, RanksDieWithTheLauncher) {
+// The ranks' child processes end too, in the foreground and background, although no process waits
+// for them.
+TEST(Launch, RanksEndWithTheLauncher) {
   for (const int signal : {SIGKILL, SIGHUP}) {
     const TemporaryFolder folder;
     RankProcesses launcher;
@@ -154,7 +155,7 @@ TEST(Launch, RanksDieWithTheLauncher) {
   }
 }
 
-TEST(Launch, PassesSignalsOn) {
+TEST(Launch, ForwardsSignals) {
   RankProcesses launcher;
   launcher.start(0, [&](std::int32_t) {
     LaunchOptions options{2,
@@ -171,7 +172,7 @@ TEST(Launch, PassesSignalsOn) {
   EXPECT_EQ(launcher.wait_all(), std::vector<int>{0});
 }
 
-TEST(Launch, SaysWhatCannotBeStarted) {
+TEST(Launch, ReportsWhatCannotBeStarted) {
   const auto missing = launch({2, {"/no/such/program"}});
   ASSERT_FALSE(missing.ok());
   EXPECT_EQ(missing.error().message, "cannot start /no/such/program: no such file or directory");
@@ -181,13 +182,13 @@ TEST(Launch, SaysWhatCannotBeStarted) {
   EXPECT_FALSE(launch({2, {}}).ok());
 }
 
-TEST(Launch, HandsOnLongAndUnfinishedLines) {
-  Told told;
-  auto options = shell(1, "printf 'one\\n\\nhalf'; head -c 3000000 /dev/zero | tr '\\0' x >&2", told);
+TEST(Launch, ForwardsLongAndUnfinishedLines) {
+  RankLines lines;
+  auto options = shell(1, "printf 'one\\n\\nhalf'; head -c 3000000 /dev/zero | tr '\\0' x >&2", lines);
   ASSERT_TRUE(launch(options).ok());
-  EXPECT_EQ(told.output[0], (std::vector<std::string>{"one", "", "half"}));
+  EXPECT_EQ(lines.output[0], (std::vector<std::string>{"one", "", "half"}));
   std::size_t bytes = 0;
-  for (const std::string& piece : told.error[0]) bytes += piece.size();
+  for (const std::string& piece : lines.error[0]) bytes += piece.size();
   EXPECT_EQ(bytes, 3'000'000U);
 }
 

@@ -1,4 +1,5 @@
-// The MPI transport over an MPI that is made of threads (fake_mpi.h). test/mpi runs it on real ones.
+// The MPI transport over an MPI made of threads (fake_mpi.h). test/mpi runs it on real
+// implementations.
 
 #include <gtest/gtest.h>
 
@@ -25,10 +26,10 @@ namespace weft::transport::mpi {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr auto kHung = 60s;  // far beyond what anything takes on a busy machine: only what hangs reaches it
+constexpr auto kHung = 60s;  // far longer than anything takes on a busy machine
 using Clock = std::chrono::steady_clock;
 
-// What one rank of a test has to itself.
+// The private state of one rank of a test.
 struct Place {
   std::shared_ptr<Library> library;
   std::shared_ptr<Job> job;
@@ -39,7 +40,7 @@ struct Place {
   }
 };
 
-// Runs `body` as every rank, each a thread.
+// Runs `body` on every rank, each a thread.
 void as_ranks(FakeMpi& mpi, int ranks, const std::function<void(Place&)>& body,
               std::chrono::milliseconds timeout = 5s) {
   std::vector<std::jthread> threads;
@@ -61,7 +62,7 @@ std::vector<std::byte> bytes_of(std::string_view text) {
   return {bytes.begin(), bytes.end()};
 }
 
-// Steps until done, or a fault, or too long.
+// Steps until done, a fault, or the deadline.
 bool finish(Endpoint& endpoint, const std::function<bool()>& step) {
   for (const auto end = Clock::now() + 5s; Clock::now() < end && !endpoint.fault();) {
     const std::uint32_t seen = endpoint.signal();
@@ -71,7 +72,7 @@ bool finish(Endpoint& endpoint, const std::function<bool()>& step) {
   return false;
 }
 
-TEST(MpiJob, ExchangesAmongAllAndAmongSome) {
+TEST(MpiJob, ExchangesAmongAllAndSomeRanks) {
   FakeMpi mpi(4);
   as_ranks(mpi, 4, [](Place& place) {
     const std::int32_t rank = place.job->rank();
@@ -91,7 +92,7 @@ TEST(MpiJob, ExchangesAmongAllAndAmongSome) {
   EXPECT_EQ(mpi.unreceived(), 0);
 }
 
-TEST(MpiJob, RefusesAGroupWithoutItself) {
+TEST(MpiJob, RejectsAGroupWithoutItself) {
   FakeMpi mpi(2);
   as_ranks(mpi, 2, [](Place& place) {
     const std::vector<std::int32_t> other = {1 - place.job->rank()};
@@ -102,12 +103,12 @@ TEST(MpiJob, RefusesAGroupWithoutItself) {
   });
 }
 
-TEST(MpiJob, DeliversMessagesInOrderAlsoThoseThatCameFirst) {
+TEST(MpiJob, DeliversMessagesInOrderIncludingEarlyOnes) {
   FakeMpi mpi(2);
   as_ranks(mpi, 2, [](Place& place) {
     const std::int32_t other = 1 - place.job->rank();
     for (std::uint64_t i = 0; i < 50; ++i) place.job->send(other, {9, i}, std::to_string(i));
-    ASSERT_TRUE(place.job->exchange(place.everyone, {5, 1}, {}).ok());  // they are all there by now
+    ASSERT_TRUE(place.job->exchange(place.everyone, {5, 1}, {}).ok());  // all have arrived by now
     std::atomic<std::uint64_t> next = 0;
     std::atomic<bool> right = true;
     place.job->handle(9, [&](std::int32_t from, std::uint64_t number, std::string_view bytes) {
@@ -124,7 +125,7 @@ TEST(MpiJob, DeliversMessagesInOrderAlsoThoseThatCameFirst) {
   });
 }
 
-TEST(MpiJob, TellsWhoLeftAndGoesOnWithoutThem) {
+TEST(MpiJob, ReportsDepartedRanksAndContinues) {
   FakeMpi mpi(3);
   as_ranks(mpi, 3, [](Place& place) {
     std::atomic<bool> heard = false;
@@ -148,9 +149,9 @@ TEST(MpiJob, TellsWhoLeftAndGoesOnWithoutThem) {
   });
 }
 
-TEST(MpiJob, NamesARankThatDoesNotCome) {
+TEST(MpiJob, NamesAMissingRank) {
   FakeMpi mpi(2);
-  std::atomic<bool> told = false;
+  std::atomic<bool> reported = false;
   as_ranks(
       mpi, 2,
       [&](Place& place) {
@@ -158,15 +159,15 @@ TEST(MpiJob, NamesARankThatDoesNotCome) {
           const auto all = place.job->exchange(place.everyone, {5, 1}, {});
           ASSERT_FALSE(all.ok());
           EXPECT_EQ(all.error().message, "rank 1 did not join within 200 ms");
-          told = true;
+          reported = true;
         }
-        for (const auto end = Clock::now() + 5s; !told && Clock::now() < end;)
+        for (const auto end = Clock::now() + 5s; !reported && Clock::now() < end;)
           std::this_thread::sleep_for(1ms);
       },
       200ms);
 }
 
-// Any lengths, any number of slots, several wires at once: what is sent comes, in order.
+// Any lengths, any number of slots, several connections at once: messages arrive in order.
 TEST(MpiConnection, KeepsOrderAndContents) {
   for (const std::int32_t slots : {1, 2, 4}) {
     FakeMpi mpi(3);
@@ -213,7 +214,7 @@ TEST(MpiConnection, KeepsOrderAndContents) {
   }
 }
 
-// A receiver that takes nothing holds its sender back after the slots of both ends.
+// A receiver that reads nothing stops its sender after the slots of both ends.
 TEST(MpiConnection, IsBounded) {
   FakeMpi mpi(2);
   as_ranks(mpi, 2, [](Place& place) {
@@ -242,7 +243,7 @@ TEST(MpiConnection, IsBounded) {
   });
 }
 
-TEST(MpiConnection, ReportsAnotherCallWithBothSides) {
+TEST(MpiConnection, ReportsBothSidesOfAMismatch) {
   FakeMpi mpi(2);
   as_ranks(mpi, 2, [](Place& place) {
     const auto endpoint = place.endpoint();
@@ -265,7 +266,7 @@ TEST(MpiConnection, ReportsAnotherCallWithBothSides) {
   });
 }
 
-TEST(MpiConnection, FindsADamagedMessageBetweenHosts) {
+TEST(MpiConnection, DetectsADamagedMessageBetweenHosts) {
   FakeMpi mpi(2);
   as_ranks(mpi, 2, [&](Place& place) {
     const auto far = std::make_shared<Elsewhere>(place.job, std::vector<Member>{{"0", "", 1}, {"1", "", 1}});
@@ -286,7 +287,7 @@ TEST(MpiConnection, FindsADamagedMessageBetweenHosts) {
   });
 }
 
-TEST(MpiConnection, ReportsWhatMpiRefuses) {
+TEST(MpiConnection, ReportsMpiErrors) {
   FakeMpi mpi(2);
   as_ranks(mpi, 2, [&](Place& place) {
     const auto endpoint = place.endpoint();
@@ -302,7 +303,7 @@ TEST(MpiConnection, ReportsWhatMpiRefuses) {
   });
 }
 
-TEST(MpiEndpoint, RefusesWiresThatOthersDoNotOpen) {
+TEST(MpiEndpoint, RejectsConnectionsThatOthersDoNotOpen) {
   FakeMpi mpi(2);
   as_ranks(mpi, 2, [](Place& place) {
     const auto endpoint = place.endpoint();
@@ -316,7 +317,7 @@ TEST(MpiEndpoint, RefusesWiresThatOthersDoNotOpen) {
   });
 }
 
-TEST(MpiEndpoint, SaysWhenTagsAreUsedUp) {
+TEST(MpiEndpoint, ReportsExhaustedTags) {
   FakeMpi mpi(2);
   mpi.allow_tags(3);
   as_ranks(mpi, 2, [](Place& place) {
@@ -330,7 +331,7 @@ TEST(MpiEndpoint, SaysWhenTagsAreUsedUp) {
   });
 }
 
-TEST(MpiEndpoint, IsWokenFromItsNap) {
+TEST(MpiEndpoint, IsWokenFromSleep) {
   FakeMpi mpi(1);
   as_ranks(mpi, 1, [](Place& place) {
     const auto endpoint = place.endpoint();
@@ -348,8 +349,9 @@ TEST(MpiEndpoint, IsWokenFromItsNap) {
   });
 }
 
-// Ends that go while messages are under way leave no memory that MPI still reads, and nothing unreceived.
-TEST(MpiLibrary, EndsCleanlyInTheMidstOfThings) {
+// Connections destroyed during transfers leave no memory that MPI still reads, and no unreceived
+// message.
+TEST(MpiLibrary, EndsCleanlyDuringTransfers) {
   FakeMpi mpi(2);
   as_ranks(mpi, 2, [](Place& place) {
     const auto endpoint = place.endpoint();
@@ -362,7 +364,7 @@ TEST(MpiLibrary, EndsCleanlyInTheMidstOfThings) {
   EXPECT_EQ(mpi.unreceived(), 0);
 }
 
-// Sets variables for a while.
+// Sets environment variables temporarily.
 class Environment {
  public:
   explicit Environment(std::initializer_list<std::pair<const char*, const char*>> variables = {}) {
@@ -376,7 +378,7 @@ class Environment {
   }
 };
 
-TEST(MpiPlugin, SaysWhatIsMissing) {
+TEST(MpiPlugin, ReportsWhatIsMissing) {
   {
     const Environment nothing;
     EXPECT_FALSE(launched_by_mpi());

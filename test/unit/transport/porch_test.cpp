@@ -1,4 +1,4 @@
-// Who may wait at a listening socket while strangers crowd it.
+// Which connections may wait at a listening socket while strangers flood it.
 
 #include "weft/communication/transport/porch.h"
 
@@ -43,13 +43,13 @@ struct Visit {
 
 const std::string kHello = "weft-2\n\n" + std::string(32, 'x');
 
-TEST(Porch, WhoHasBegunToProveItselfKeepsItsPlace) {
+TEST(Porch, AClientInItsProofKeepsItsSlot) {
   Visit visit;
   const tcp::Socket socket = visit.call();
   Handshake rank("secret", Role::caller);
   rank.step(socket.descriptor());
   EXPECT_EQ(visit.proven(), 0U);
-  for (int wave = 0; wave < 3; ++wave) {  // more than there are places, while its proof is under way
+  for (int wave = 0; wave < 3; ++wave) {  // more than the queue holds, while its proof is in progress
     visit.crowd(150);
     visit.crowd(20, kHello);
     EXPECT_EQ(visit.proven(), 0U);
@@ -59,7 +59,7 @@ TEST(Porch, WhoHasBegunToProveItselfKeepsItsPlace) {
   EXPECT_EQ(rank.step(socket.descriptor()), Handshake::State::proven);
 }
 
-TEST(Porch, ARankThatComesAmongSilentStrangersIsHeard) {
+TEST(Porch, AcceptsARankAmongSilentStrangers) {
   Visit visit;
   visit.crowd(400);
   EXPECT_EQ(visit.proven(), 0U);
@@ -76,14 +76,14 @@ TEST(Porch, ARankThatComesAmongSilentStrangersIsHeard) {
   EXPECT_EQ(came, 1U);
 }
 
-// Strangers who say hello as a rank would hold their places no longer than a proof takes.
-TEST(Porch, HellosWithoutAProofMakeRoomInTime) {
+// Strangers that send a valid hello keep their slots no longer than a proof takes.
+TEST(Porch, HellosWithoutAProofTimeOut) {
   Visit visit;
   visit.crowd(300, kHello);
   EXPECT_EQ(visit.proven(), 0U);
   EXPECT_EQ(visit.porch.waiting(), Porch::kMostOfOneAddress);
   const auto begin = std::chrono::steady_clock::now();
-  for (bool came = false; !came;) {  // a rank calls again until it gets through
+  for (bool came = false; !came;) {  // a rank retries until it gets through
     const tcp::Socket socket = visit.call();
     Handshake rank("secret", Role::caller);
     while (rank.step(socket.descriptor()) == Handshake::State::going) came |= visit.proven() > 0;
@@ -91,7 +91,7 @@ TEST(Porch, HellosWithoutAProofMakeRoomInTime) {
   }
 }
 
-TEST(Porch, OtherAddressesHavePlacesThatOneCannotTake) {
+TEST(Porch, ReservesSlotsForOtherAddresses) {
   Visit visit;
   visit.crowd(300, kHello);
   EXPECT_EQ(visit.proven(), 0U);
@@ -111,8 +111,8 @@ TEST(Porch, OtherAddressesHavePlacesThatOneCannotTake) {
   EXPECT_EQ(came, 1U);
 }
 
-// Strangers must not cost the listener its last descriptor.
-TEST(Porch, GoesOnWhereNoDescriptorIsLeft) {
+// Strangers must not use up the listener's last descriptor.
+TEST(Porch, ContinuesWithoutFreeDescriptors) {
   Visit visit;
   visit.crowd(60);
   const tcp::Socket socket = visit.call();

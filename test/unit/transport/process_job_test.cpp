@@ -22,7 +22,7 @@ namespace weft::transport {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr auto kHung = 60s;  // far beyond what anything takes on a busy machine: only what hangs reaches it
+constexpr auto kHung = 60s;  // far longer than anything takes on a busy machine
 using Clock = std::chrono::steady_clock;
 
 std::vector<std::int32_t> first(std::int32_t ranks) {
@@ -31,7 +31,7 @@ std::vector<std::int32_t> first(std::int32_t ranks) {
   return out;
 }
 
-// Waits for something that another thread or process does.
+// Waits for another thread or process.
 template <class Condition>
 bool eventually(Condition condition, std::chrono::milliseconds limit = 5s) {
   for (const auto until = Clock::now() + limit; Clock::now() < until; std::this_thread::sleep_for(200us)) {
@@ -55,7 +55,7 @@ TEST(ProcessJob, ExchangesParcelsAndDescriptors) {
         wrong += check(bytes == fmt::format("{}/{}", from, round), "a parcel of each", rank, bytes);
       }
     }
-    // Two groups at once, one of which this rank is not in; and a file that all write to.
+    // Two groups at once, one of which this rank is not in, and a file that all write to.
     const std::vector<std::int32_t> pair = rank % 2 == 0 ? std::vector{0, 2} : std::vector{1, 3};
     auto small = job.exchange(pair, {5, 1}, {std::to_string(rank), -1});
     wrong += check(small.ok() && (*small)[1].bytes == std::to_string(pair[1]), "parcels of a pair", rank);
@@ -80,7 +80,7 @@ TEST(ProcessJob, ExchangesParcelsAndDescriptors) {
   EXPECT_EQ(ranks.wait_all(), std::vector<int>(4, 0));
 }
 
-TEST(ProcessJob, RefusesExchangesThatMakeNoSense) {
+TEST(ProcessJob, RejectsInvalidExchanges) {
   auto job = join(local_meeting(0, 1, "alone"));
   ASSERT_TRUE(job.ok());
   const std::int32_t twice[] = {0, 0}, other[] = {1}, self[] = {0};
@@ -92,7 +92,7 @@ TEST(ProcessJob, RefusesExchangesThatMakeNoSense) {
   EXPECT_EQ(*(*job)->agree_on_survivors(self, {}), std::vector<std::int32_t>{0});
 }
 
-TEST(ProcessJob, DeliversMessagesInOrderAndKeepsThemUntilSomebodyListens) {
+TEST(ProcessJob, DeliversMessagesInOrderOnceThereIsAHandler) {
   RankProcesses ranks;
   ranks.start_all(3, [](std::int32_t rank) {
     auto joined = join(local_meeting(rank, 3, "messages"));
@@ -122,10 +122,10 @@ TEST(ProcessJob, DeliversMessagesInOrderAndKeepsThemUntilSomebodyListens) {
   EXPECT_EQ(ranks.wait_all(), std::vector<int>(3, 0));
 }
 
-TEST(ProcessJob, AGoodbyeIsNoFault) {
+TEST(ProcessJob, AGoodbyeIsNotAFault) {
   RankProcesses ranks;
   ranks.start_all(3, [](std::int32_t rank) {
-    std::atomic<int> told = 0;  // outlives the job, which may tell of another to the last
+    std::atomic<int> reported = 0;  // outlives the job, which may report a failure until the end
     auto joined = join(local_meeting(rank, 3, "goodbye"));
     if (!joined.ok()) return check(false, "to join", rank, joined.error().message);
     Job& job = **joined;
@@ -135,11 +135,11 @@ TEST(ProcessJob, AGoodbyeIsNoFault) {
       job.leave();
       return check(!job.exchange(first(3), {0, 1}, {}).ok(), "no exchange after leaving", rank);
     }
-    job.on_death([&](const Death& death) { told += death.rank == 2 && death.left ? 1 : 100; });
+    job.on_death([&](const Death& death) { reported += death.rank == 2 && death.left ? 1 : 100; });
     int wrong = check(eventually([&] { return !job.deaths().empty(); }), "to hear of it", rank);
     wrong +=
         check(job.deaths()[0].rank == 2 && job.deaths()[0].left, "that it left", rank, job.deaths()[0].how);
-    wrong += check(told % 100 <= 1, "to be told once, or not at all if it left before", rank);
+    wrong += check(reported % 100 <= 1, "to be reported once, or not at all if it left before", rank);
     const auto failed = job.exchange(first(3), {0, 1}, {});
     wrong += check(!failed.ok() && failed.error().message == "rank 2 has left the job", "an error", rank);
     const std::int32_t rest[] = {0, 1};
@@ -170,7 +170,7 @@ Scene* shared_scene() {
 
 std::int64_t now() { return Clock::now().time_since_epoch().count(); }
 
-TEST(ProcessJob, EveryoneHearsOfAKilledRankAtOnce) {
+TEST(ProcessJob, AllRanksAreNotifiedOfAKilledRankAtOnce) {
   Scene* scene = shared_scene();
   RankProcesses ranks;
   ranks.start_all(4, [&](std::int32_t rank) {
@@ -182,7 +182,7 @@ TEST(ProcessJob, EveryoneHearsOfAKilledRankAtOnce) {
     });
     ++scene->ready;
     if (rank == 1) ::pause();
-    // In the middle of an exchange that rank 1 does not come to.
+    // During an exchange that rank 1 never joins.
     const auto failed = job.exchange(first(4), {0, 1}, {});
     int wrong = check(!failed.ok() && failed.error().message == "rank 1 is lost: its process ended",
                       "its name", rank, failed.ok() ? "success" : failed.error().message);
@@ -204,8 +204,8 @@ TEST(ProcessJob, EveryoneHearsOfAKilledRankAtOnce) {
   ::munmap(scene, sizeof *scene);
 }
 
-// Rank 1 gave its parcel before it died; rank 2 heard of that first and comes no more.
-TEST(ProcessJob, NobodyWaitsForWhoGaveUpBecauseOfADeath) {
+// Rank 1 sent its parcel before it was killed; rank 2 was notified of that first and does not join.
+TEST(ProcessJob, NoRankWaitsForOneThatGaveUpAfterAFailure) {
   Scene* scene = shared_scene();
   RankProcesses ranks;
   ranks.start_all(3, [&](std::int32_t rank) {
@@ -226,7 +226,7 @@ TEST(ProcessJob, NobodyWaitsForWhoGaveUpBecauseOfADeath) {
   ::munmap(scene, sizeof *scene);
 }
 
-TEST(ProcessJob, AStoppedRankIsNotDead) {
+TEST(ProcessJob, AStoppedRankIsNotAFailedRank) {
   Scene* scene = shared_scene();
   RankProcesses ranks;
   ranks.start_all(2, [&](std::int32_t rank) {
@@ -248,7 +248,7 @@ TEST(ProcessJob, AStoppedRankIsNotDead) {
   ::munmap(scene, sizeof *scene);
 }
 
-TEST(ProcessJob, ARankEndsWithItsLauncherThoughAShellStandsBetween) {
+TEST(ProcessJob, ARankEndsWithItsLauncherThroughAShell) {
   int life[2] = {};
   ASSERT_EQ(::pipe(life), 0);
   RankProcesses ranks;
@@ -260,12 +260,12 @@ TEST(ProcessJob, ARankEndsWithItsLauncherThoughAShellStandsBetween) {
     std::this_thread::sleep_for(kHung);
     return check(false, "an end before", rank);
   });
-  ::close(life[1]);  // as the kernel does for a launcher that was killed
+  ::close(life[1]);  // as the kernel does for a killed launcher
   EXPECT_EQ(ranks.wait(0), 128 + SIGKILL);
   ::close(life[0]);
 }
 
-TEST(ProcessJob, SaysWhoDidNotComeToAnExchange) {
+TEST(ProcessJob, NamesRanksMissingFromAnExchange) {
   RankProcesses ranks;
   ranks.start_all(2, [&](std::int32_t rank) {
     auto joined = join(local_meeting(rank, 2, "silent", 300ms));
@@ -278,7 +278,7 @@ TEST(ProcessJob, SaysWhoDidNotComeToAnExchange) {
   EXPECT_EQ(ranks.wait_all(), (std::vector<int>{0, 0}));
 }
 
-TEST(ProcessJob, SurvivorsAgreeWhileTheirLeaderDies) {
+TEST(ProcessJob, SurvivorsAgreeWhenTheirLeaderIsKilled) {
   Scene* scene = shared_scene();
   RankProcesses ranks;
   ranks.start_all(5, [&](std::int32_t rank) {
@@ -286,9 +286,9 @@ TEST(ProcessJob, SurvivorsAgreeWhileTheirLeaderDies) {
     if (!joined.ok()) return check(false, "to join", rank, joined.error().message);
     Job& job = **joined;
     ++scene->ready;
-    if (rank == 3) ::pause();  // dead before anyone asks
+    if (rank == 3) ::pause();  // killed before any rank asks
     eventually([&] { return job.deaths().size() == 1; });
-    if (rank == 0) ::pause();  // the leader, which never comes to lead
+    if (rank == 0) ::pause();  // the leader, which never gets to lead
     if (rank == 1) scene->killed_at = now();
     const auto agreed = job.agree_on_survivors(first(5), {9, 1});
     if (!agreed.ok()) return check(false, "to agree", rank, agreed.error().message);
@@ -342,7 +342,7 @@ TEST(ProcessJob, AnswersTheDoctor) {
   ::munmap(scene, sizeof *scene);
 }
 
-// Lines of TCP, as between hosts: rank r's line to rank s is lines[r][s].
+// TCP links, as between hosts: rank r's link to rank s is lines[r][s].
 std::vector<std::vector<tcp::Socket>> tcp_lines(std::size_t ranks) {
   std::vector<std::vector<tcp::Socket>> lines(ranks);
   for (auto& each : lines) each.resize(ranks);
@@ -367,7 +367,7 @@ std::unique_ptr<Job> job_of(std::size_t rank, std::vector<tcp::Socket> sockets,
   return make_process_job(std::move(circle)).value();
 }
 
-TEST(ProcessJob, GoesOnOverTcpAndSaysGoodbye) {
+TEST(ProcessJob, StaysConnectedOverTcpAndSaysGoodbye) {
   auto lines = tcp_lines(3);
   std::vector<std::unique_ptr<Job>> jobs;
   for (std::size_t rank = 0; rank < 3; ++rank) jobs.push_back(job_of(rank, std::move(lines[rank]), 300ms));
@@ -381,7 +381,7 @@ TEST(ProcessJob, GoesOnOverTcpAndSaysGoodbye) {
         if (!parcels.ok() || (*parcels)[(rank + 1) % 3].bytes != fmt::format("{} {}", (rank + 1) % 3, round))
           ++wrong;
       }
-      // Longer than the timeout, with nothing but signs of life.
+      // Longer than the timeout, with nothing but heartbeats.
       std::this_thread::sleep_for(400ms);
       if (!job.deaths().empty()) ++wrong;
       if (!job.exchange(first(3), {1, 0}, {}).ok()) ++wrong;
@@ -393,7 +393,7 @@ TEST(ProcessJob, GoesOnOverTcpAndSaysGoodbye) {
   EXPECT_EQ(wrong, 0);
 }
 
-// A rank of which this test is the other end, and may say anything.
+// A rank whose other end is this test, which may send anything.
 struct Puppet {
   std::unique_ptr<Job> job;
   tcp::Socket strings;
@@ -413,7 +413,7 @@ struct Puppet {
   }
 };
 
-TEST(ProcessJob, NoticesBytesThatAreNoFrame) {
+TEST(ProcessJob, DetectsInvalidFrames) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     Random random(seed);
     std::string garbage;
@@ -425,7 +425,7 @@ TEST(ProcessJob, NoticesBytesThatAreNoFrame) {
   }
 }
 
-TEST(ProcessJob, NoticesAFlippedBitAndALineThatIsCut) {
+TEST(ProcessJob, DetectsAFlippedBitAndATruncatedStream) {
   std::string frame;
   {
     std::array<int, 2> ends = {};
@@ -447,7 +447,7 @@ TEST(ProcessJob, NoticesAFlippedBitAndALineThatIsCut) {
     flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
     Puppet puppet;
     puppet.say(flipped);
-    puppet.strings.close();  // a length that became longer waits for more, which does not come
+    puppet.strings.close();  // a longer length waits for more bytes, which never arrive
     const std::string fate = puppet.fate();
     EXPECT_TRUE(fate == "its messages are corrupted" || (bit < 32 && fate == "its process ended"))
         << bit << ": " << fate;
@@ -459,7 +459,7 @@ TEST(ProcessJob, NoticesAFlippedBitAndALineThatIsCut) {
   EXPECT_EQ(cut.fate(), "its process ended");
 }
 
-TEST(ProcessJob, KnowsThatItWasGivenUp) {
+TEST(ProcessJob, LearnsThatItWasDropped) {
   Puppet puppet;
   ControlLink line(std::move(puppet.strings), false);
   line.send(FrameKind::death, 0, 0, "no heartbeat for 2 s");
@@ -470,7 +470,7 @@ TEST(ProcessJob, KnowsThatItWasGivenUp) {
   EXPECT_FALSE(puppet.job->agree_on_survivors(first(2), {0, 2}).ok());
 }
 
-TEST(ProcessJob, NeverWaitsForOneThatDoesNotRead) {
+TEST(ProcessJob, NeverWaitsForARankThatDoesNotRead) {
   Puppet puppet;
   const std::string megabyte(Job::kMostBytes, 'm');
   const auto begun = Clock::now();

@@ -25,7 +25,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A port of the kernel's choice, with a socket that listens there: as weft launch hands it down.
+// A port chosen by the kernel, with a listening socket, as weft launch passes it on.
 struct Port {
   tcp::Socket listener;
   std::string host;
@@ -61,7 +61,7 @@ int fails_with(const Rendezvous& rendezvous, const std::string& message) {
   return check(seen.find(message) != std::string::npos, message.c_str(), rendezvous.rank, seen);
 }
 
-TEST(Join, ANameThatIsUnknownIsTriedUntilTheTimeout) {
+TEST(Join, RetriesAnUnknownNameUntilTheTimeout) {
   Rendezvous rendezvous;
   rendezvous.rank = 1;
   rendezvous.ranks = 2;
@@ -76,7 +76,7 @@ TEST(Join, ANameThatIsUnknownIsTriedUntilTheTimeout) {
   EXPECT_NE(joined.error().message.find("no.such.name.invalid"), std::string::npos) << joined.error().message;
 }
 
-TEST(Join, ByNameByAddressAndByAHandedDownSocket) {
+TEST(Join, ByNameByAddressAndByAnInheritedSocket) {
   const Port port;
   for (const bool by_address : {false, true}) {
     RankProcesses ranks;
@@ -90,7 +90,7 @@ TEST(Join, ByNameByAddressAndByAHandedDownSocket) {
 TEST(Join, OverIpv6AndWhenRankZeroIsLast) {
   Port port("::1");
   if (!port.listener) GTEST_SKIP() << "this machine has no IPv6 loopback";
-  port.listener.close();  // rank 0 opens it itself, late: the others try again until it has
+  port.listener.close();  // rank 0 opens it itself, late: the others retry until then
   RankProcesses ranks;
   ranks.start_all(3, [&](std::int32_t rank) {
     if (rank == 0) std::this_thread::sleep_for(100ms);
@@ -99,7 +99,7 @@ TEST(Join, OverIpv6AndWhenRankZeroIsLast) {
   EXPECT_EQ(ranks.wait_all(), std::vector<int>(3, 0));
 }
 
-TEST(Join, SaysWhoIsMissing) {
+TEST(Join, NamesMissingRanks) {
   const Port port;
   RankProcesses ranks;
   for (const std::int32_t rank : {0, 2}) {
@@ -111,7 +111,7 @@ TEST(Join, SaysWhoIsMissing) {
   EXPECT_EQ(ranks.wait_all(), std::vector<int>(2, 0));
 }
 
-TEST(Join, SaysThatNobodyAnswers) {
+TEST(Join, ReportsThatNoRankAnswers) {
   Port port;
   port.listener.close();
   Rendezvous alone = port.meeting(1, 2, 50ms);
@@ -122,7 +122,7 @@ TEST(Join, SaysThatNobodyAnswers) {
                                              port.number));
 }
 
-TEST(Join, AWrongSecretIsNotLetIn) {
+TEST(Join, RejectsAWrongSecret) {
   const Port port;
   RankProcesses ranks;
   ranks.start_all(2, [&](std::int32_t rank) {
@@ -135,7 +135,7 @@ TEST(Join, AWrongSecretIsNotLetIn) {
   EXPECT_EQ(ranks.wait_all(), std::vector<int>(2, 0));
 }
 
-TEST(Join, ContradictionsAreToldToEveryone) {
+TEST(Join, ReportsContradictionsToAllRanks) {
   const Port port;
   RankProcesses sizes;
   sizes.start_all(2, [&](std::int32_t rank) {
@@ -151,8 +151,9 @@ TEST(Join, ContradictionsAreToldToEveryone) {
   EXPECT_EQ(twins.wait_all(), std::vector<int>(3, 0));
 }
 
-// One that has come and ends before all have: the others know at once, and not after the timeout.
-TEST(Join, ARankThatEndsMeanwhileIsNamed) {
+// A rank that joins and exits before all have joined: the others are notified at once, not after
+// the timeout.
+TEST(Join, NamesARankThatExitsMeanwhile) {
   const Port port;
   RankProcesses ranks;
   for (const std::int32_t rank : {0, 1, 2}) {
@@ -165,9 +166,9 @@ TEST(Join, ARankThatEndsMeanwhileIsNamed) {
   EXPECT_EQ(ranks.wait_all(), (std::vector<int>{0, 0, 128 + SIGKILL}));
 }
 
-// Connections that say nothing, half a hello, or nonsense, all the while: they are dropped, and the job comes
-// together.
-TEST(Join, StrangersDoNotDisturb) {
+// Connections that send nothing, half a hello, or garbage all the while: they are dropped, and the
+// job starts.
+TEST(Join, ToleratesStrangers) {
   const Port port;
   RankProcesses ranks;
   ranks.start(0, [&](std::int32_t rank) { return join_and_exchange(port.meeting(rank, 4)); });
@@ -187,7 +188,7 @@ TEST(Join, StrangersDoNotDisturb) {
   EXPECT_EQ(ranks.wait_all(), std::vector<int>(4, 0));
 }
 
-// As fast as a process can: silence, hellos as a rank says them, and hellos letter by letter. Never ends.
+// As fast as a process can: silence, valid hellos, and hellos byte by byte. Never ends.
 int flood(std::uint16_t port) {
   const std::string hello = "weft-2\n\n" + std::string(32, 'x');
   std::deque<tcp::Socket> held;
@@ -201,7 +202,7 @@ int flood(std::uint16_t port) {
   }
 }
 
-TEST(Join, AFloodDoesNotEndTheMeeting) {
+TEST(Join, SurvivesAFlood) {
   const Port port;
   RankProcesses attackers;
   for (int i = 0; i < 4; ++i) attackers.start(i, [&](std::int32_t) { return flood(port.number); });
@@ -210,8 +211,9 @@ TEST(Join, AFloodDoesNotEndTheMeeting) {
   EXPECT_EQ(ranks.wait_all(), std::vector<int>(3, 0));
 }
 
-// Any user of the machine may take any name: a meeting's is one that only its ranks can know.
-TEST(Join, ItsNameIsNotForOthersToTake) {
+// Any user of the machine may take any name, so the socket name is one that only the job's ranks
+// can compute.
+TEST(Join, UsesANameThatOthersCannotGuess) {
   const std::string name = "taken" + std::to_string(::getpid());
   const auto taken =
       listen_unix(fmt::format("weft-meet-{}-{}", ::geteuid(), hex(bytes_of(sha256(name))).substr(0, 32)));
@@ -221,7 +223,7 @@ TEST(Join, ItsNameIsNotForOthersToTake) {
   EXPECT_EQ(ranks.wait_all(), std::vector<int>(2, 0));
 }
 
-TEST(Join, SecureRanksMeetAndTalk) {
+TEST(Join, SecureRanksConnect) {
   if (!check_can_seal().ok()) GTEST_SKIP();
   const Port port;
   RankProcesses ranks;
@@ -234,7 +236,7 @@ TEST(Join, SecureRanksMeetAndTalk) {
   EXPECT_EQ(ranks.wait_all(), std::vector<int>(3, 0));
 }
 
-TEST(Join, ARankThatWouldNotEncryptIsToldAndTold) {
+TEST(Join, ReportsARankThatDoesNotEncrypt) {
   if (!check_can_seal().ok()) GTEST_SKIP();
   const Port port;
   for (const bool host_encrypts : {false, true}) {
@@ -254,7 +256,7 @@ TEST(Join, ARankThatWouldNotEncryptIsToldAndTold) {
   }
 }
 
-TEST(Join, RefusesWhatMakesNoSense) {
+TEST(Join, RejectsInvalidOptions) {
   EXPECT_FALSE(join(local_meeting(2, 2, "none")).ok());
   EXPECT_FALSE(join(local_meeting(-1, 2, "none")).ok());
   Rendezvous open = local_meeting(0, 2, "none");
@@ -262,7 +264,7 @@ TEST(Join, RefusesWhatMakesNoSense) {
   EXPECT_FALSE(join(open).ok());
 }
 
-TEST(Invitation, IsReadBackAndGarbageIsNot) {
+TEST(Invitation, ParsesBackAndRejectsGarbage) {
   const Attendee one{2, 4, {"host/1", "[::1]:41", 77}, "weft-door"};
   const auto back = parse_attendee(print(one));
   ASSERT_TRUE(back);
@@ -280,7 +282,8 @@ TEST(Invitation, IsReadBackAndGarbageIsNot) {
   EXPECT_FALSE(parse_failure("garbage").message.empty());
 }
 
-// Sets variables for one test, and no others that a launcher of the tests may have set.
+// Sets environment variables for one test, and clears those that a launcher of the tests may have
+// set.
 class Environment : public testing::Test {
  protected:
   void SetUp() override {
@@ -329,7 +332,7 @@ class Environment : public testing::Test {
   std::vector<std::pair<std::string, std::optional<std::string>>> before_;
 };
 
-TEST_F(Environment, OfTorchrunAndWeftLaunch) {
+TEST_F(Environment, SupportsTorchrunAndWeftLaunch) {
   set("RANK", "3"), set("WORLD_SIZE", "8"), set("MASTER_ADDR", "node1"), set("MASTER_PORT", "29500");
   auto read = rendezvous_from_environment();
   ASSERT_TRUE(read.ok());
@@ -348,7 +351,7 @@ TEST_F(Environment, OfTorchrunAndWeftLaunch) {
   EXPECT_EQ(read->listen, "10.0.0.1");
 }
 
-TEST_F(Environment, OfMpirunMpiexecAndSrun) {
+TEST_F(Environment, SupportsMpirunMpiexecAndSrun) {
   set("OMPI_COMM_WORLD_RANK", "1"), set("OMPI_COMM_WORLD_SIZE", "2"), set("PMIX_NAMESPACE", "4711");
   auto read = rendezvous_from_environment();
   ASSERT_TRUE(read.ok());
@@ -366,7 +369,7 @@ TEST_F(Environment, OfMpirunMpiexecAndSrun) {
   EXPECT_EQ(rendezvous_from_environment()->rank, 4);
 }
 
-TEST_F(Environment, ThatMakesNoSenseIsExplained) {
+TEST_F(Environment, ExplainsInvalidVariables) {
   EXPECT_NE(complaint().find("cannot tell which rank this is"), std::string::npos);
   set("RANK", "4");
   EXPECT_EQ(complaint(), "WORLD_SIZE must be a whole number from 1 to 65536: ''");
@@ -382,7 +385,7 @@ TEST_F(Environment, ThatMakesNoSenseIsExplained) {
   EXPECT_EQ(complaint(), "WEFT_TIMEOUT must be a time from 10 ms to a week: 'soon'");
 }
 
-TEST_F(Environment, HasTheSecretOrAFileOfIt) {
+TEST_F(Environment, ReadsTheSecretOrItsFile) {
   const TemporaryFolder folder;
   set("RANK", "0"), set("WORLD_SIZE", "2"), set("MASTER_ADDR", "localhost"), set("MASTER_PORT", "1000");
   set("WEFT_JOB_SECRET", "short");
@@ -400,7 +403,8 @@ TEST_F(Environment, HasTheSecretOrAFileOfIt) {
   EXPECT_NE(complaint().find("cannot be read"), std::string::npos);
   ::unsetenv("WEFT_JOB_SECRET_FILE");
 
-  // Neither: one is made for this user, once, also when several ranks do so at the same time.
+  // Neither is set: a secret is created for this user, once, even if several ranks do so at the
+  // same time.
   set("XDG_CONFIG_HOME", folder / "config");
   RankProcesses ranks;
   ranks.start_all(4, [](std::int32_t) { return find_secret().ok() ? 0 : 1; });
@@ -413,7 +417,7 @@ TEST_F(Environment, HasTheSecretOrAFileOfIt) {
   EXPECT_EQ(info.st_mode & 0777, 0600U);
 }
 
-TEST_F(Environment, AListenerIsBelievedOnlyWhenItIsOne) {
+TEST_F(Environment, UsesAListenerOnlyIfItIsValid) {
   const Port port;
   set("RANK", "0"), set("WORLD_SIZE", "2"), set("MASTER_ADDR", "127.0.0.1"), set("MASTER_PORT", "1000");
   set("WEFT_LISTENER_FD", std::to_string(port.listener.descriptor()));

@@ -1,4 +1,5 @@
-// Sealed records: what comes out is what went in, in order; whoever is in between can only cut the line.
+// Sealed records: opened messages equal the sealed ones, in order; an attacker in between can only
+// cut the connection.
 
 #include "weft/communication/transport/seal.h"
 
@@ -49,7 +50,7 @@ ssize_t receive(SealedIn& in, const Socket& socket, std::span<std::byte> bytes) 
   return in.receive(socket.descriptor(), {&part, 1});
 }
 
-// The records of some short messages, as they travel.
+// The records of some short messages, as transmitted.
 std::vector<Bytes> sealed_records(std::size_t count, const SealKey& key = kKey) {
   SealedOut out(key);
   std::vector<Bytes> records;
@@ -62,7 +63,7 @@ std::vector<Bytes> sealed_records(std::size_t count, const SealKey& key = kKey) 
   return records;
 }
 
-// How many of these records open, one after the other; what opens must be what was sealed then.
+// How many of these records open in sequence; opened ones must equal what was sealed.
 std::size_t opened(std::span<const Bytes> records, const SealKey& key = kKey) {
   Ends ends;
   SealedIn in(key);
@@ -95,7 +96,7 @@ TEST_F(Seal, KeysFollowRfc5869) {
       std::ranges::equal(SealKey::derive("secret", "salt", "purpose").key, std::span(expanded).first<16>()));
 }
 
-TEST_F(Seal, CarriesBytesHoweverTheyAreCut) {
+TEST_F(Seal, CarriesBytesWithAnyFragmentation) {
   Random random(7);
   Ends ends(4096);
   SealedOut out(kKey, 3);  // keys change all the time
@@ -125,7 +126,7 @@ TEST_F(Seal, CarriesBytesHoweverTheyAreCut) {
   EXPECT_TRUE(came == sent);
 }
 
-TEST_F(Seal, NoByteCanBeChanged) {
+TEST_F(Seal, DetectsAnyChangedByte) {
   const std::vector<Bytes> good = sealed_records(2);
   EXPECT_EQ(opened(good), 2U);
   for (std::size_t at = 0; at < good[0].size(); ++at) {
@@ -135,7 +136,7 @@ TEST_F(Seal, NoByteCanBeChanged) {
   }
 }
 
-TEST_F(Seal, RecordsAreNotReplayedMovedLeftOutOrCut) {
+TEST_F(Seal, DetectsReplayReorderingRemovalAndTruncation) {
   const std::vector<Bytes> good = sealed_records(3);
   EXPECT_EQ(opened(std::vector{good[0], good[0], good[1]}), 1U);
   EXPECT_EQ(opened(std::vector{good[0], good[2], good[1]}), 1U);
@@ -152,7 +153,7 @@ TEST_F(Seal, AnotherKeyOpensNothing) {
   EXPECT_EQ(opened(sealed_records(1, SealKey::derive("a secret", "and some salt", "the way back"))), 0U);
 }
 
-// A wire whose bytes a test can hold up, change and send again.
+// A connection whose bytes a test can hold, change and resend.
 struct SealedLine {
   SealedLine() : before(4096), after() {
     sender.emplace(tcp::OutStream(share(before.from), std::make_unique<SealedOut>(kKey)), kWire, kCapacity,
@@ -179,7 +180,7 @@ struct SealedLine {
   std::optional<tcp::Receiver> receiver;
 };
 
-TEST_F(Seal, AWireCarriesMessagesOfEveryLength) {
+TEST_F(Seal, AConnectionCarriesMessagesOfEveryLength) {
   for (const std::size_t length : {0UL, 1UL, 4096UL, 5000UL, 40'000UL, 200'000UL}) {
     SealedLine line;
     const Bytes sent = some_bytes(length, length);
@@ -195,7 +196,7 @@ TEST_F(Seal, AWireCarriesMessagesOfEveryLength) {
   }
 }
 
-TEST_F(Seal, AWireNamesItsPeerWhenSomebodyMeddles) {
+TEST_F(Seal, AConnectionNamesItsPeerOnTampering) {
   Bytes came(100);
   const auto fault_after = [&](auto meddle) {
     SealedLine line;
@@ -221,7 +222,7 @@ TEST_F(Seal, AWireNamesItsPeerWhenSomebodyMeddles) {
               line.pass_on(std::span(bytes).first(bytes.size() - 1));
             }),
             "the connection from rank 2 ended within a message");
-  // A plain frame on a sealed wire, and a sealed one on a plain wire.
+  // A plain frame on a sealed connection, and a sealed one on a plain connection.
   EXPECT_EQ(
       fault_after([](SealedLine& line, const Bytes&) { line.pass_on(encode(FrameHeader{.length = 100})); }),
       meddled);

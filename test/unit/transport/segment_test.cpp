@@ -1,4 +1,4 @@
-// Shared memory: what one maps all see, and a machine without room says so.
+// Shared memory: all processes see one mapping, and a lack of memory is reported.
 #include "weft/communication/transport/segment.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 bool open_descriptor(int descriptor) { return lseek(descriptor, 0, SEEK_CUR) >= 0 || errno != EBADF; }
 
-TEST(Segment, IsZeroAtFirstAndSharedWithAChildProcess) {
+TEST(Segment, StartsAsZerosAndIsSharedWithAChild) {
   for (const Backing backing : {Backing::full, Backing::sparse}) {
     Result<Segment> made = Segment::create(10'000, backing);
     ASSERT_TRUE(made.ok()) << made.error().message;
@@ -25,7 +25,7 @@ TEST(Segment, IsZeroAtFirstAndSharedWithAChildProcess) {
                             [](std::byte b) { return b == std::byte{0}; }));
     const pid_t child = fork();
     if (child == 0) {
-      // Through the descriptor, as a rank that was handed it would.
+      // Through the descriptor, as a rank that receives it would.
       Result<Segment> mapped = Segment::map(dup(segment.descriptor()), 10'000);
       if (!mapped.ok()) _exit(1);
       mapped->data()[9'999] = std::byte{42};
@@ -38,7 +38,7 @@ TEST(Segment, IsZeroAtFirstAndSharedWithAChildProcess) {
   }
 }
 
-TEST(Segment, LargeOnesBeginAtAHugePage) {
+TEST(Segment, LargeOnesStartAtAHugePage) {
   Result<Segment> made = Segment::create((5u << 20) + 1, Backing::full);
   ASSERT_TRUE(made.ok()) << made.error().message;
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(made->data()) % (2u << 20), 0u);
@@ -52,14 +52,14 @@ TEST(Segment, ThreadsOfOneProcessMapAFileOnce) {
   ASSERT_TRUE(mapped.ok());
   EXPECT_EQ(mapped->data(), made->data());
   EXPECT_NE(mapped->descriptor(), made->descriptor());
-  // It stays while either does.
+  // It stays mapped while either of them exists.
   made->data()[7] = std::byte{7};
   *made = Segment();
   EXPECT_EQ(made->data(), nullptr);
   EXPECT_EQ(mapped->data()[7], std::byte{7});
 }
 
-TEST(Segment, LetsGoOfAllItHad) {
+TEST(Segment, ReleasesEverything) {
   int descriptor = -1;
   void* data = nullptr;
   {
@@ -75,7 +75,7 @@ TEST(Segment, LetsGoOfAllItHad) {
   EXPECT_EQ(msync(data, 4096, MS_ASYNC), -1) << "still mapped";
 }
 
-TEST(Segment, PopulatingKeepsWhatIsThere) {
+TEST(Segment, PopulatingKeepsContents) {
   Result<Segment> made = Segment::create(1 << 20, Backing::sparse);
   ASSERT_TRUE(made.ok());
   made->data()[5000] = std::byte{9};
@@ -83,22 +83,22 @@ TEST(Segment, PopulatingKeepsWhatIsThere) {
   EXPECT_EQ(made->data()[5000], std::byte{9});
 }
 
-TEST(Segment, MoreThanTheMachineHasIsAnErrorWithFigures) {
+TEST(Segment, ReportsInsufficientMemoryWithFigures) {
   const Result<Segment> made = Segment::create(std::size_t{1} << 50, Backing::full);
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.error().fault, Fault::world);
   EXPECT_NE(made.error().message.find("1 PiB requested"), std::string::npos) << made.error().message;
   EXPECT_NE(made.error().message.find(" free"), std::string::npos) << made.error().message;
   EXPECT_FALSE(made.error().hint.empty());
-  // Populating a sparse one later is refused as well, not answered by a signal.
+  // Populating a sparse one later is rejected as well, instead of raising a signal.
   Result<Segment> sparse = Segment::create(std::size_t{1} << 45, Backing::sparse);
   EXPECT_TRUE(!sparse.ok() || !sparse->populate(0, sparse->size()).ok());
-  // Absurd sizes do not wrap round.
+  // Absurd sizes do not wrap around.
   EXPECT_FALSE(Segment::create(SIZE_MAX, Backing::full).ok());
   EXPECT_FALSE(Segment::create(SIZE_MAX, Backing::sparse).ok());
 }
 
-TEST(Segment, AShorterFileThanClaimedIsRefused) {
+TEST(Segment, RejectsAFileThatIsTooShort) {
   Result<Segment> made = Segment::create(4096, Backing::full);
   ASSERT_TRUE(made.ok());
   const int handed = dup(made->descriptor());
@@ -106,12 +106,12 @@ TEST(Segment, AShorterFileThanClaimedIsRefused) {
   ASSERT_FALSE(mapped.ok());
   EXPECT_NE(mapped.error().message.find("4096 bytes, expected 8192"), std::string::npos)
       << mapped.error().message;
-  EXPECT_FALSE(open_descriptor(handed)) << "taken over also when it fails";
-  // Nor can it be made shorter later.
+  EXPECT_FALSE(open_descriptor(handed)) << "owned even if it fails";
+  // Nor can it be truncated later.
   EXPECT_NE(ftruncate(made->descriptor(), 0), 0);
 }
 
-TEST(Segment, WhatIsNoMemoryIsRefused) {
+TEST(Segment, RejectsOtherDescriptors) {
   EXPECT_FALSE(Segment::map(-1, 4096).ok());
   int ends[2] = {};
   ASSERT_EQ(pipe(ends), 0);

@@ -1,4 +1,5 @@
-// Connections through shared memory: every message, whole, in order, whatever the sizes and the timing.
+// Connections through shared memory: every message arrives whole and in order, for any sizes and
+// timing.
 #include "weft/communication/transport/shm/connection.h"
 
 #include <gtest/gtest.h>
@@ -29,10 +30,12 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kDeadline = 60s;
 
-// After one wait in vain the others are short: a broken ring fails soon, however many cases follow.
+// After one timeout the others are short, so a broken connection fails soon, however many cases
+// follow.
 std::atomic<bool> in_vain = false;
 
-// Repeats what cannot go on yet, waiting in between; false when the deadline passes or the wire is at fault.
+// Retries a call until it succeeds, waiting in between; false at the deadline or if the connection
+// has a fault.
 bool go_on(Endpoint& endpoint, const std::function<bool()>& call) {
   const auto begin = Clock::now();
   const std::chrono::nanoseconds limit = in_vain ? 50ms : kDeadline;
@@ -141,8 +144,9 @@ TEST(ShmConnection, EveryMessageArrivesWholeAndInOrder) {
   }));
 }
 
-// All ranks send to all others on two channels before they receive, as programs that trust in slots do.
-TEST(ShmConnection, ThoseWhoSendToEachOtherFirstAllGoOn) {
+// All ranks send to all others on two channels before they receive, as programs do that rely on
+// slots.
+TEST(ShmConnection, RanksThatAllSendFirstMakeProgress) {
   for (const std::int64_t single_copy_bytes : {0, 1})
     with_threads(3, single_copy_bytes, [](Endpoint& endpoint) {
       std::vector<Wire> wires;
@@ -210,13 +214,13 @@ TEST(ShmConnection, AMessageOfAnotherCallOrLengthIsAFault) {
       EXPECT_EQ(fault->wire, wires[0]);
       EXPECT_EQ(fault->what, WireFault::What::other_call);
       EXPECT_EQ(fault->text, expected.text);
-      // It stays so.
+      // The fault persists.
       ends->incoming[0]->set_label(0x123);
       EXPECT_EQ(ends->incoming[0]->front(16), nullptr);
     });
 }
 
-TEST(ShmConnection, ASenderThatGivesUpTakesItsMemoryWithIt) {
+TEST(ShmConnection, ASenderThatGivesUpWithdrawsItsMemory) {
   PeerMemory own;
   const std::string card = own.card();
   ASSERT_TRUE(own.meet(std::array<std::string_view, 1>{card}).ok());
@@ -226,7 +230,7 @@ TEST(ShmConnection, ASenderThatGivesUpTakesItsMemoryWithIt) {
     ASSERT_TRUE(ends.ok());
     std::array<std::byte, 8> bytes{};
     if (endpoint.rank() == 0) {
-      EXPECT_FALSE(ends->outgoing[0]->send_from(bytes)) << "posted, and nobody has fetched it yet";
+      EXPECT_FALSE(ends->outgoing[0]->send_from(bytes)) << "posted, but not yet fetched";
       ends->outgoing[0].reset();
       return;
     }
@@ -256,7 +260,7 @@ TEST(ShmEndpoint, WakesAndGivesUpInTime) {
   });
 }
 
-TEST(ShmEndpoint, OpeningNonsenseIsAnErrorOnEveryRank) {
+TEST(ShmEndpoint, InvalidConnectionsFailOnEveryRank) {
   struct Case {
     std::vector<Wire> wires;
     Capacity capacity;
@@ -275,12 +279,12 @@ TEST(ShmEndpoint, OpeningNonsenseIsAnErrorOnEveryRank) {
       ASSERT_FALSE(ends.ok());
       EXPECT_EQ(ends.error().message.find(wrong.text), 0u) << ends.error().message;
     }
-    // Ranks that want different things learn of it.
+    // Ranks that request different connections are notified.
     const Wire wires[] = {{0, 1, endpoint.rank()}};
     const auto ends = endpoint.open(wires, {});
     ASSERT_FALSE(ends.ok());
     EXPECT_NE(ends.error().message.find("ranks open different connections"), std::string::npos);
-    // And what is right goes on working.
+    // Valid connections still work.
     EXPECT_TRUE(endpoint.open(std::vector<Wire>{{0, 1, 0}}, {}).ok());
     EXPECT_TRUE(endpoint.open({}, {}).ok());
   });
@@ -300,7 +304,7 @@ TEST(ShmEndpoint, LeavesNoDescriptorOpen) {
   EXPECT_EQ(open_descriptors(), before);
 }
 
-// An echo in another process: what comes goes back.
+// An echo in another process: what arrives is sent back.
 void echo_among_processes(std::int64_t single_copy_bytes) {
   constexpr int kMessages = 500;
   constexpr Capacity kCapacity{.slots = 3, .slot_bytes = 20'000};

@@ -1,4 +1,5 @@
-// The two ends of a socket: messages whole and in order however the kernel cuts them, and every fault named.
+// The two ends of a socket: messages arrive whole and in order with any fragmentation, and every
+// fault is named.
 
 #include "weft/communication/transport/tcp/connection.h"
 
@@ -28,7 +29,8 @@ Bytes message(std::size_t length, std::uint64_t seed) {
 constexpr Wire kWire{.from = 2, .to = 0, .channel = 0};
 constexpr Capacity kCapacity{.slots = 3, .slot_bytes = 64 << 10};
 
-// A wire within this process. The kernel's buffers are small, so that long messages go in parts.
+// A connection within this process. The kernel's buffers are small, so long messages are sent in
+// fragments.
 struct Line {
   explicit Line(bool checked = true, int buffer = 4096) {
     int ends[2];
@@ -50,12 +52,12 @@ struct Line {
     write(payload);
   }
 
-  int raw = -1;  // the sender's socket, to write to what a sender never would
+  int raw = -1;  // the sender's socket, to write what a sender never would
   std::optional<Sender> sender;
   std::optional<Receiver> receiver;
 };
 
-// One call each in turn, as two ranks would make them; false when neither end gets on any more.
+// One call on each end in turn, as two ranks would make them; false if neither end makes progress.
 bool carry(Line& line, const Bytes& out, Bytes& in) {
   bool sent = false, received = false;
   for (int turn = 0; turn < 10'000 && !(sent && received); ++turn) {
@@ -78,7 +80,7 @@ TEST(TcpConnection, CarriesMessagesOfEveryLengthInOrder) {
   }
 }
 
-TEST(TcpConnection, AMessageIsThereWhenAllOfItIs) {
+TEST(TcpConnection, AMessageArrivesOnlyWhenComplete) {
   Line line(true, 1 << 20);
   const Bytes payload = message(100, 1);
   const FrameBytes header = encode({.length = 100, .checked = true, .checksum = weft::crc32c(payload)});
@@ -95,13 +97,13 @@ TEST(TcpConnection, AMessageIsThereWhenAllOfItIs) {
   EXPECT_EQ(in, payload);
 }
 
-// While a short message is waited for, reading takes the place of looking: what comes is kept, also what
-// comes after it, and handed on in order.
+// While a short message is awaited, reading replaces polling: all received data is kept, including
+// what follows the message, and returned in order.
 TEST(TcpConnection, ReadsShortMessagesAheadOfTheNextCall) {
   Line line(true, 1 << 20);
   const Bytes first = message(100, 1), second = message(200, 2), third = message(60'000, 3);
   Bytes in(first.size());
-  EXPECT_FALSE(line.receiver->reads_ahead()) << "nobody has asked";
+  EXPECT_FALSE(line.receiver->reads_ahead()) << "not requested";
   EXPECT_FALSE(line.receiver->receive_into(in));
   ASSERT_TRUE(line.receiver->reads_ahead());
   EXPECT_FALSE(line.receiver->read_ahead());
@@ -118,10 +120,10 @@ TEST(TcpConnection, ReadsShortMessagesAheadOfTheNextCall) {
   EXPECT_TRUE(line.receiver->receive_into(in));
   EXPECT_EQ(in, third);
   EXPECT_FALSE(line.receiver->receive_into(in));
-  EXPECT_FALSE(line.receiver->reads_ahead()) << "what is long is better read where it belongs";
+  EXPECT_FALSE(line.receiver->reads_ahead()) << "long messages are read in place";
 }
 
-TEST(TcpConnection, ReadingAheadFindsTheEnd) {
+TEST(TcpConnection, ReadingAheadDetectsTheEnd) {
   Line line;
   Bytes in(10);
   EXPECT_FALSE(line.receiver->receive_into(in));
@@ -149,7 +151,7 @@ TEST(TcpConnection, LendsRoomAndBuffers) {
   }
 }
 
-TEST(TcpConnection, RoomIsLentAgainWhenTheKernelTookTheLast) {
+TEST(TcpConnection, LendsRoomAgainAfterTheKernelTookTheLast) {
   Line line;
   std::byte* room = line.sender->room(60'000);
   const Bytes out = message(60'000, 3);
@@ -165,9 +167,9 @@ TEST(TcpConnection, RoomIsLentAgainWhenTheKernelTookTheLast) {
   EXPECT_NE(line.sender->room(1), nullptr);
 }
 
-// What comes unasked is taken from the kernel, so many messages as there are slots, and is what was sent,
-// whether a message had come whole, in part, or as a part of its header.
-TEST(TcpConnection, KeepsWhatComesUnasked) {
+// Unrequested data is drained from the kernel, one message per slot, and is returned unchanged,
+// whether a message had arrived whole, in part, or with part of its header.
+TEST(TcpConnection, KeepsUnrequestedMessages) {
   for (const std::size_t length : {0UL, 100UL, 3000UL}) {
     Line line(true, 1 << 20);
     for (std::uint64_t i = 0; i < 6; ++i) ASSERT_TRUE(line.sender->send_from(message(length, i)));
@@ -201,7 +203,7 @@ TEST(TcpConnection, KeepsWhatComesUnasked) {
     }
 }
 
-// The same fault whether the message had been drained before or not; and it stays.
+// The same fault whether or not the message was drained before; and it persists.
 struct Wrong {
   FrameHeader header;
   What what;
@@ -254,7 +256,7 @@ TEST(TcpConnection, NamesMessagesOfAnotherLength) {
     }
 }
 
-TEST(TcpConnection, FindsAnyFlippedByte) {
+TEST(TcpConnection, DetectsAnyFlippedByte) {
   const Bytes payload = message(200, 1);
   const FrameBytes header = encode({.length = 200, .checked = true, .checksum = weft::crc32c(payload)});
   Bytes frame(header.begin(), header.end());
@@ -271,8 +273,9 @@ TEST(TcpConnection, FindsAnyFlippedByte) {
   }
 }
 
-// A length is believed only when a slot holds it: nothing is allocated for it, nothing is waited for.
-TEST(TcpConnection, RefusesLengthsBeyondASlot) {
+// A length is accepted only if a slot can hold it: otherwise nothing is allocated and nothing
+// awaited.
+TEST(TcpConnection, RejectsLengthsBeyondASlot) {
   Line line(false, 1 << 20);
   line.write(encode({.length = 0xffffffff}));
   line.receiver->drain();
@@ -281,7 +284,7 @@ TEST(TcpConnection, RefusesLengthsBeyondASlot) {
             "a frame of rank 2 is damaged: 4294967295 bytes, expected 65536 at most");
 }
 
-TEST(TcpConnection, AnEndIsAFaultOnlyWhenMoreIsAskedFor) {
+TEST(TcpConnection, AClosedEndIsAFaultOnlyWhenMoreIsNeeded) {
   for (const bool drained : {false, true}) {
     Line line(true, 1 << 20);
     ASSERT_TRUE(line.sender->send_from(message(10, 1)));

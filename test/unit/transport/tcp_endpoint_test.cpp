@@ -1,4 +1,5 @@
-// Ranks that talk by sockets: they find each other whoever else knocks, and none of them waits for ever.
+// Ranks that communicate by sockets: they connect despite other connections to their ports, and
+// none waits forever.
 
 #include "weft/communication/transport/tcp/endpoint.h"
 
@@ -20,7 +21,7 @@ namespace {
 using namespace weft::transport;
 using namespace weft::transport::tcp;
 using namespace std::chrono_literals;
-constexpr auto kHung = 60s;  // far beyond what anything takes on a busy machine: only what hangs reaches it
+constexpr auto kHung = 60s;  // far longer than anything takes on a busy machine
 using Bytes = std::vector<std::byte>;
 using Clock = std::chrono::steady_clock;
 
@@ -96,8 +97,8 @@ TEST(TcpEndpoint, CarriesMessagesBothWaysOverBothProtocols) {
   }
 }
 
-// The two wires of a pair share a connection: the end of one is not the end of the other.
-TEST(TcpEndpoint, AWireEndsAloneThoughItSharesAConnection) {
+// The two directions of a pair share a socket: closing one does not close the other.
+TEST(TcpEndpoint, OneDirectionClosesAlone) {
   const auto jobs = make_jobs(2, "", false);
   std::vector<Part> parts(2);
   on_all_ranks(2, [&](std::int32_t rank) {
@@ -145,9 +146,9 @@ TEST(TcpEndpoint, ManyRanksAndChannelsAndASecondOpening) {
   });
 }
 
-// Both ranks send all that the slots hold before either receives, far more than the kernel takes: each is
-// promised that room.
-TEST(TcpEndpoint, SlotsHoldWhatTheKernelDoesNot) {
+// Both ranks fill all slots before either receives, far more than the kernel buffers: each is
+// guaranteed that space.
+TEST(TcpEndpoint, SlotsHoldMoreThanTheKernelBuffers) {
   constexpr Capacity kCapacity{.slots = 4, .slot_bytes = 300'000};
   const auto jobs = make_jobs(2, "", false);
   on_all_ranks(2, [&](std::int32_t rank) {
@@ -160,13 +161,13 @@ TEST(TcpEndpoint, SlotsHoldWhatTheKernelDoesNot) {
       ASSERT_TRUE(until(*part.endpoint, kHung, [&] { return part.in().receive_into(in); })) << i;
       EXPECT_EQ(in, out);
     }
-    // Nobody closes before the other is done.
+    // No rank closes before the other is done.
     EXPECT_TRUE(jobs[static_cast<std::size_t>(rank)]->exchange(all(2), {0, 99}, {}).ok());
   });
 }
 
-// What was sent arrives though the sender never calls anything again, and though it drops its end at once.
-TEST(TcpEndpoint, WhatWasSentArrivesThoughTheSenderTurnsAway) {
+// Sent messages arrive although the sender makes no further calls and drops its end at once.
+TEST(TcpEndpoint, SentMessagesArriveWithoutFurtherCalls) {
   const auto jobs = make_jobs(2, "", false);
   const Bytes bytes = message(300'000, 1);
   std::atomic<bool> received = false;
@@ -188,10 +189,10 @@ TEST(TcpEndpoint, WhatWasSentArrivesThoughTheSenderTurnsAway) {
   });
 }
 
-TEST(TcpEndpoint, StrangersDisturbNobody) {
+TEST(TcpEndpoint, ToleratesStrangers) {
   auto jobs = make_jobs(2, "", true, 2 * kHung);
   std::atomic<int> knocked = 0;
-  // Rank 0 learns where rank 1 listens and sends everybody there before it goes on.
+  // Rank 0 learns where rank 1 listens and sends strangers there before it continues.
   std::vector<Socket> strangers;
   jobs[0]->on_exchange = [&](const std::vector<Parcel>& parcels) {
     const std::size_t at = parcels[1].bytes.find('@', 48);
@@ -206,7 +207,7 @@ TEST(TcpEndpoint, StrangersDisturbNobody) {
       strangers.push_back(std::move(*socket));
       ++knocked;
     }
-    for (int i = 0; i < 300; ++i)  // more than are heard at a time
+    for (int i = 0; i < 300; ++i)  // more than are accepted at a time
       if (auto socket = connect(address->host, address->port, Clock::now() + 1s); socket.ok())
         strangers.push_back(std::move(*socket));
   };
@@ -218,11 +219,11 @@ TEST(TcpEndpoint, StrangersDisturbNobody) {
     EXPECT_TRUE(until(*part.endpoint, kHung, [&] { return part.in().receive_into(bytes); }));
   });
   EXPECT_EQ(knocked, 5);
-  EXPECT_LT(Clock::now() - begin, kHung) << "hung: somebody waits for a stranger";
+  EXPECT_LT(Clock::now() - begin, kHung) << "hung: a rank waits for a stranger";
 }
 
-// A rank that encrypts and one that does not never talk: each says what the other does.
-TEST(TcpEndpoint, SecureRanksTalkToSecureRanksOnly) {
+// A rank that encrypts and one that does not never connect: each reports the other's mode.
+TEST(TcpEndpoint, SecureRanksConnectToSecureRanksOnly) {
   if (!check_can_seal().ok()) GTEST_SKIP();
   auto jobs = make_jobs(2, "", true, 2 * kHung);
   for (const auto& job : jobs) job->seals = true;
@@ -251,8 +252,8 @@ TEST(TcpEndpoint, SecureRanksTalkToSecureRanksOnly) {
   });
 }
 
-// The two wires of a channel share a descriptor, and nothing else is left open.
-TEST(TcpEndpoint, APairOfWiresTakesOneDescriptor) {
+// The two directions of a channel share a descriptor, and nothing else stays open.
+TEST(TcpEndpoint, BothDirectionsShareOneDescriptor) {
   const auto open_descriptors = [] {
     return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
   };
@@ -270,10 +271,10 @@ TEST(TcpEndpoint, APairOfWiresTakesOneDescriptor) {
     ASSERT_TRUE(opened.ok());
     ends[place] = std::move(*opened);
   });
-  EXPECT_EQ(open_descriptors() - before, 2);  // one a rank
+  EXPECT_EQ(open_descriptors() - before, 2);  // one per rank
 }
 
-TEST(TcpEndpoint, OpeningFailsWithWhoeverIsMissing) {
+TEST(TcpEndpoint, OpeningFailsAndNamesTheMissingRank) {
   const auto jobs = make_jobs(2, "", false);
   inproc::kill_thread_rank(jobs[1]->inner());
   auto endpoint = make_endpoint(jobs[0], all(2), 0);
@@ -283,8 +284,8 @@ TEST(TcpEndpoint, OpeningFailsWithWhoeverIsMissing) {
   EXPECT_NE(ends.error().message.find("rank 1"), std::string::npos) << ends.error().message;
 }
 
-// One that cannot listen tells the others, who would wait for it otherwise.
-TEST(TcpEndpoint, TroubleAtOneRankIsToldToAll) {
+// A rank that cannot listen notifies the others, which would otherwise wait for it.
+TEST(TcpEndpoint, ReportsAnErrorOfOneRankToAll) {
   auto jobs = make_jobs(2, "", false);
   std::vector<Member> members = {{.host = "here", .address = ""},
                                  {.host = "here", .address = "203.0.113.1:1"}};
@@ -300,7 +301,7 @@ TEST(TcpEndpoint, TroubleAtOneRankIsToldToAll) {
   });
 }
 
-TEST(TcpEndpoint, RanksThatOpenDifferentWiresAreTold) {
+TEST(TcpEndpoint, NotifiesRanksThatOpenDifferentConnections) {
   const auto jobs = make_jobs(2, "", false);
   on_all_ranks(2, [&](std::int32_t rank) {
     auto endpoint = make_endpoint(jobs[static_cast<std::size_t>(rank)], all(2), 0);
@@ -350,7 +351,7 @@ TEST(TcpEndpoint, WakesEverySleeper) {
         (*endpoint)->wait((*endpoint)->signal(), 2 * kHung);
         ++awake;
       });
-    while (awake < 3) {  // those that had not read the signal yet sleep through the first
+    while (awake < 3) {  // threads that had not read the signal yet sleep through the first wake-up
       (*endpoint)->wake();
       std::this_thread::sleep_for(1ms);
     }

@@ -1,4 +1,4 @@
-// Sockets: addresses read and print back, and what the system refuses is said in words.
+// Sockets: addresses parse and print, and system errors are described.
 
 #include "weft/communication/transport/tcp/socket.h"
 
@@ -37,7 +37,7 @@ TEST(TcpSocket, ConnectsAndCarries) {
     ASSERT_TRUE(address.ok());
     const auto nobody = accept(*listener);
     ASSERT_TRUE(nobody.ok());
-    EXPECT_FALSE(*nobody) << "nobody is there yet";
+    EXPECT_FALSE(*nobody) << "no connection yet";
     const auto here = connect(address->host(), address->port(), in(2s));
     ASSERT_TRUE(here.ok()) << here.error().message;
     ASSERT_TRUE(wait_for(*listener, POLLIN, in(2s)));
@@ -55,7 +55,7 @@ TEST(TcpSocket, ConnectsAndCarries) {
   }
 }
 
-TEST(TcpSocket, SaysWhyNot) {
+TEST(TcpSocket, ReportsWhyItFails) {
   std::uint16_t port = 0;
   {
     const auto listener = listen("127.0.0.1", 0);
@@ -79,7 +79,7 @@ TEST(TcpSocket, SaysWhyNot) {
   EXPECT_EQ(socket_error("x", ECONNRESET).message, "x: the peer closed the connection");
 }
 
-TEST(TcpSocket, SaysWhenNoDescriptorIsLeft) {
+TEST(TcpSocket, ReportsWhenNoDescriptorIsLeft) {
   const auto listener = listen("127.0.0.1", 0);
   ASSERT_TRUE(listener.ok());
   rlimit before{};

@@ -1,4 +1,4 @@
-// Frames and hellos: they read back as they were written, and every way of being wrong has its own words.
+// Frames and hellos read back as written, and every error has its own message.
 
 #include "weft/communication/transport/wire.h"
 
@@ -25,7 +25,7 @@ std::string what_is_wrong(const FrameBytes& bytes) {
   return deviation ? deviation->text : "";
 }
 
-// As a damaged sender would: the header's own checksum is right.
+// As from a faulty sender: the checksum of the header is correct.
 FrameBytes resealed(FrameBytes bytes) {
   const std::uint32_t checksum = weft::crc32c(std::span(bytes).first(28));
   for (std::size_t i = 0; i < 4; ++i) bytes[28 + i] = static_cast<std::byte>(checksum >> (8 * i));
@@ -55,7 +55,7 @@ TEST(Wire, FramesReadBack) {
   }
 }
 
-TEST(Wire, EveryFlippedBitOfAHeaderIsFound) {
+TEST(Wire, DetectsEveryFlippedBitOfAHeader) {
   const FrameBytes right = encode(example());
   for (std::size_t bit = 0; bit < 8 * right.size(); ++bit) {
     FrameBytes wrong = right;
@@ -66,7 +66,7 @@ TEST(Wire, EveryFlippedBitOfAHeaderIsFound) {
   }
 }
 
-TEST(Wire, SaysWhatIsWrongWithAHeader) {
+TEST(Wire, ReportsErrorsInAHeader) {
   FrameBytes bytes = encode(example());
   bytes[0] = std::byte{'H'};
   EXPECT_EQ(what_is_wrong(bytes), "it begins with 0x74666548, expected 0x74666557");
@@ -82,7 +82,7 @@ TEST(Wire, SaysWhatIsWrongWithAHeader) {
   EXPECT_EQ(what_is_wrong(encode(example())), "");
 }
 
-TEST(Wire, FramesHaveTheirTurn) {
+TEST(Wire, ChecksTheSequenceNumber) {
   EXPECT_FALSE(check_turn(example(), 7, true, 4096));
   EXPECT_FALSE(check_turn(example(), 7, false, 4096));
   EXPECT_EQ(check_turn(example(), 8, true, 4096)->text, "number 7 of its connection, expected 8");
@@ -96,7 +96,7 @@ TEST(Wire, FramesHaveTheirTurn) {
   EXPECT_EQ(check_turn(huge, 7, true, kLongestMessage)->what, What::damaged);
 }
 
-TEST(Wire, FramesBelongToACall) {
+TEST(Wire, ChecksTheCall) {
   const FrameHeader header = example();
   EXPECT_FALSE(check_call(header, header.label, header.length));
   const auto other = check_call(header, 5, header.length);
@@ -105,7 +105,7 @@ TEST(Wire, FramesBelongToACall) {
   EXPECT_EQ(check_call(header, header.label, 12)->text, "4096 bytes, expected 12");
 }
 
-TEST(Wire, PayloadsAreComparedWhereTheyCarryAChecksum) {
+TEST(Wire, ChecksPayloadsThatHaveAChecksum) {
   FrameHeader header = example();
   EXPECT_FALSE(check_payload(header, 0xdeadbeef));
   EXPECT_EQ(check_payload(header, 1)->text, "checksum 0x00000001, expected 0xdeadbeef");
@@ -113,7 +113,7 @@ TEST(Wire, PayloadsAreComparedWhereTheyCarryAChecksum) {
   EXPECT_FALSE(check_payload(header, 1));
 }
 
-TEST(Wire, HellosReadBackOrAreRefused) {
+TEST(Wire, HellosReadBackOrAreRejected) {
   const Hello hello{.group = 1ULL << 63, .opening = 9, .wire = {.from = 3, .to = 0, .channel = -1}};
   const HelloBytes right = encode(hello);
   EXPECT_EQ(decode(right), hello);
