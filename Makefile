@@ -60,9 +60,9 @@ bench-peers: ## build the peers that `weft bench` compares with: Open MPI, MPICH
 bench-wires: ## measure training over slow links, with bucketed, compressed or averaged gradients, and compare with PyTorch DDP
 	@scripts/setup.sh build bench
 	@scripts/build.sh release $(JOBS) weft
-	@bench/wires.sh build/release/weft 2 1gbit
-	@bench/wires.sh build/release/weft 4 1gbit
-	@bench/wires.sh build/release/weft 2 10gbit
+	@bench/slow_links.sh build/release/weft 2 1gbit
+	@bench/slow_links.sh build/release/weft 4 1gbit
+	@bench/slow_links.sh build/release/weft 2 10gbit
 
 bench-faults: ## inject faults into ranks and training jobs, and check that they recover
 	@scripts/setup.sh build

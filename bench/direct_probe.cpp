@@ -47,7 +47,7 @@ struct Plan {
   int foreign_loads = 0;
   double batch_seconds = 0.004;
   bool pin = false;  // pins rank r to core r % cores: for a machine with other load
-  std::optional<DirectWay> way;
+  std::optional<DirectAlgorithm> way;
   DirectTuning tuning;
 };
 
@@ -59,7 +59,7 @@ struct Board {
   long calls;
 };
 
-Status run(DirectGroup& group, const Call& call, std::uint64_t number, std::optional<DirectWay> way) {
+Status run(DirectGroup& group, const Call& call, std::uint64_t number, std::optional<DirectAlgorithm> way) {
   Operation* const operation = group.start(call, number, way);
   Progress progress;
   while ((progress = operation->step()) != Progress::done) {
@@ -220,10 +220,10 @@ void set(DirectTuning& tuning, const std::string& assignment) {
   const std::string key = assignment.substr(0, equal);
   const long long value = std::stoll(assignment.substr(equal + 1));
   if (key == "mailbox_bytes") tuning.mailbox_bytes = value;
-  if (key == "piece_bytes") tuning.piece_bytes = value;
-  if (key == "least_piece_bytes") tuning.least_piece_bytes = value;
+  if (key == "piece_bytes") tuning.fragment_bytes = value;
+  if (key == "least_piece_bytes") tuning.least_fragment_bytes = value;
   if (key == "one_shot_bytes") tuning.one_shot_bytes = value;
-  if (key == "pieces_ahead") tuning.pieces_ahead = static_cast<std::int32_t>(value);
+  if (key == "pieces_ahead") tuning.fragments_ahead = static_cast<std::int32_t>(value);
   if (key == "in_place_bytes") tuning.in_place_bytes = value;
   if (key == "single_copy_bytes") tuning.single_copy_bytes = value;
   if (key == "non_temporal_bytes") tuning.non_temporal_bytes = value;
@@ -254,8 +254,8 @@ int main(int argc, char** argv) {
       for (const auto& part : split(value)) plan.kinds.push_back(*collective::find_kind(part));
     }
     if (key == "--way")
-      for (std::size_t way = 0; way < kDirectWays; ++way)
-        if (name(static_cast<DirectWay>(way)) == "direct " + value) plan.way = static_cast<DirectWay>(way);
+      for (std::size_t way = 0; way < kDirectAlgorithms; ++way)
+        if (name(static_cast<DirectAlgorithm>(way)) == "direct " + value) plan.way = static_cast<DirectAlgorithm>(way);
   }
   const std::int64_t most = *std::max_element(plan.sizes.begin(), plan.sizes.end());
   std::vector<pid_t> foreign_loads;

@@ -261,7 +261,7 @@ void attentions(Table& table) {
              scratch.data());
     });
     table.row("attention back " + shape, 10 * kWidth * pairs, 2 * bytes, [&] {
-      attend_back(how, 0, kHeads, q.data(), k.data(), v.data(), y.data(), log_sum.data(), dy.data(), nullptr,
+      attend_gradient(how, 0, kHeads, q.data(), k.data(), v.data(), y.data(), log_sum.data(), dy.data(), nullptr,
                   {dq.data(), dk.data(), dv.data()}, scratch.data());
     });
     if (s > 4096) continue;  // needs s * s elements for each of six heads

@@ -15,7 +15,7 @@
 #include "support/training_rank.h"
 #include "weft/base/units.h"
 #include "weft/parallel/pipeline/library.h"
-#include "weft/planner/search/pipeline/choose_in_time.h"
+#include "weft/planner/search/pipeline/choose_pipeline.h"
 #include "weft/predict/cost/step_costs.h"
 
 namespace {
@@ -26,9 +26,9 @@ using namespace weft::bench;
 search::Machine machine_of(const cluster::Cluster& cluster) {
   search::Machine machine;
   machine.costs = [&cluster](const plan::Mesh& mesh) { return cost::step_costs(cluster, mesh); };
-  machine.prices = [&cluster](const plan::Mesh& mesh) -> Result<std::vector<distribute::AxisPrice>> {
+  machine.prices = [&cluster](const plan::Mesh& mesh) -> Result<std::vector<distribute::AxisCost>> {
     WEFT_TRY(links, cost::mesh_links(cluster, mesh));
-    std::vector<distribute::AxisPrice> prices;
+    std::vector<distribute::AxisCost> prices;
     for (const cost::MeshLink& link : links) prices.push_back({link.latency_seconds, link.bytes_per_second});
     return prices;
   };
@@ -50,7 +50,7 @@ void search_once(std::int64_t nodes, std::int64_t layers, std::int64_t batch) {
     WEFT_TRY(training, train::make_training_plan(std::move(bound.graph), {}));
     return &plans.emplace(rows, std::move(training)).first->second.graph;
   };
-  search::InTimeProblem problem;
+  search::PipelineProblem problem;
   problem.plan = or_throw(plan_of(batch));
   problem.batch = "b";
   problem.rows = batch;
@@ -61,7 +61,7 @@ void search_once(std::int64_t nodes, std::int64_t layers, std::int64_t batch) {
   problem.memory_bytes = cluster.device.memory_bytes;
   std::string found;
   const double seconds = wall_seconds_of([&] {
-    const auto choice = search::choose_in_time(problem);
+    const auto choice = search::choose_pipeline(problem);
     found = choice.ok() ? fmt::format("{}, {}", print_seconds(choice->priced.seconds),
                                       distribute::print(choice->distribution))
                         : choice.error().message;
@@ -79,7 +79,7 @@ void price_once(std::int32_t stages, std::int64_t micro_batches, std::int32_t ch
   const double seconds = wall_seconds_of([&] {
     auto order = or_throw(search::unfold({stages, chunks, micro_batches, text}));
     const auto cuts = search::cut_parts(costs, static_cast<std::size_t>(order.schedule.positions()));
-    bubble = or_throw(search::price_in_time(costs, std::move(order), cuts, {})).bubble_rate();
+    bubble = or_throw(search::estimate_pipeline(costs, std::move(order), cuts, {})).bubble_rate();
   });
   fmt::print("price  {:>6} {:>6} {:>6} {:>10}  bubble {:.1f} %\n", stages, micro_batches, chunks,
              print_seconds(seconds), 100 * bubble);

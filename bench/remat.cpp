@@ -16,7 +16,7 @@
 #include "support/measure.h"
 #include "weft/base/units.h"
 #include "weft/program/memory/recompute.h"
-#include "weft/program/memory/recompute_judge.h"
+#include "weft/program/memory/recompute_replay.h"
 
 namespace {
 

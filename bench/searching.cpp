@@ -57,9 +57,9 @@ cluster::Cluster cluster_of(const std::vector<std::int64_t>& sizes) {
 search::Machine machine_of(const cluster::Cluster& cluster) {
   search::Machine machine;
   machine.costs = [&cluster](const plan::Mesh& mesh) { return cost::step_costs(cluster, mesh); };
-  machine.prices = [&cluster](const plan::Mesh& mesh) -> Result<std::vector<distribute::AxisPrice>> {
+  machine.prices = [&cluster](const plan::Mesh& mesh) -> Result<std::vector<distribute::AxisCost>> {
     WEFT_TRY(links, cost::mesh_links(cluster, mesh));
-    std::vector<distribute::AxisPrice> prices;
+    std::vector<distribute::AxisCost> prices;
     for (const cost::MeshLink& link : links) prices.push_back({link.latency_seconds, link.bytes_per_second});
     return prices;
   };

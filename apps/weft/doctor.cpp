@@ -11,7 +11,7 @@
 #include "subcommands.h"
 #include "weft/app/explain/diagnosis.h"
 #include "weft/communication/transport/doctor.h"
-#include "weft/runtime/exec/left_flights.h"
+#include "weft/runtime/exec/saved_flight_record.h"
 
 namespace weft {
 namespace {
@@ -31,11 +31,11 @@ constexpr std::size_t kUsualCalls = 10;
 constexpr std::chrono::milliseconds kPatience{1'000};
 
 // Stands for a process that has ended.
-transport::Patient former_patient(exec::LeftFlights left) {
+transport::RankReport former_patient(exec::SavedFlightRecord left) {
   return {.process = left.process, .answer = std::move(left.text), .state = "ended"};
 }
 
-std::string print_left(const exec::LeftFlights& left) {
+std::string print_left(const exec::SavedFlightRecord& left) {
   return fmt::format("the last process whose device failed, at {}\n{}", left.time, left.text);
 }
 
@@ -57,11 +57,11 @@ Result<session::Reply> run_doctor(int argc, char** argv) {
     return user_error(error.what(), "run weft doctor --help");
   }
   if (help) return session::Reply{session::ExitCode::ok, std::string(kDoctorUsage), {}};
-  WEFT_TRY(patients, transport::ask_ranks(process, kPatience));
-  const auto left = exec::find_left_flights();
+  WEFT_TRY(patients, transport::query_ranks(process, kPatience));
+  const auto left = exec::find_saved_flight_record();
   const bool is_former = process && patients.empty() && left && left->process == *process;
   if (process && patients.empty() && !is_former) {
-    return world_error(fmt::format("process {} is not a rank of a job here", *process),
+    return environment_error(fmt::format("process {} is not a rank of a job here", *process),
                        "run weft doctor to query all ranks");
   }
   std::string text;

@@ -38,7 +38,7 @@ void install() {
   sigaction(SIGTERM, &action, nullptr);
 }
 
-void put_off(bool on) { off = on; }
+void defer_termination(bool on) { off = on; }
 
 bool terminated() { return told; }
 

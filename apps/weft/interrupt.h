@@ -14,7 +14,7 @@ int exit_code(int code);  // 130 if Ctrl-C came and was not cleared, otherwise `
 void clear();             // before each statement typed at the prompt
 
 // SIGTERM ends the program at once. While put off, it only sets a flag, however often it comes.
-void put_off(bool on);
+void defer_termination(bool on);
 bool terminated();
 
 }  // namespace weft::interrupt

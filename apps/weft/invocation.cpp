@@ -18,7 +18,7 @@ constexpr std::string_view kCommands[] = {
     "bench", "collective", "doctor", "import",   "improve",  "launch", "memory", "partition",
     "plan",  "profile",    "rules",  "schedule", "simulate", "top",    "tune",   "bench-rank"};
 // Commands whose arguments name clusters, devices or models.
-constexpr std::string_view kTakeScripts[] = {"collective", "improve", "plan", "rules"};
+constexpr std::string_view kScriptCommands[] = {"collective", "improve", "plan", "rules"};
 
 bool is_one_of(std::string_view word, std::span<const std::string_view> words) {
   return std::ranges::find(words, word) != words.end();
@@ -81,10 +81,10 @@ Status read_scripts(const Invocation& given) {
     return user_error(fmt::format("-c cannot be combined with {}", given.command),
                       "weft -c 'STATEMENT' runs one statement");
   if (given.scripts.empty()) return {};
-  if (!is_one_of(given.command, kTakeScripts))
+  if (!is_one_of(given.command, kScriptCommands))
     return user_error(
         fmt::format("-i cannot be combined with {}", given.command),
-        fmt::format("it has no cluster or model; -i works with {}", fmt::join(kTakeScripts, ", ")));
+        fmt::format("it has no cluster or model; -i works with {}", fmt::join(kScriptCommands, ", ")));
   for (const std::string& file : given.scripts) {
     WEFT_TRY(text, read_script(file));
     if (Status read = session::read_before_command(text); !read.ok()) {

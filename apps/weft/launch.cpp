@@ -83,7 +83,7 @@ Status check(const Restarts& restarts, std::int32_t ranks) {
 // Ranks that were terminated on request are not restarted.
 bool is_worth_another(const transport::LaunchEnd& end) {
   return end.first_failure && !end.asked_to_end && !end.timed_out && end.code() != kStopped &&
-         end.code() != kAnswersLost;
+         end.code() != kOutputLost;
 }
 
 Result<transport::LaunchEnd> launch_until_done(transport::LaunchOptions options, const Restarts& restarts) {
@@ -164,9 +164,9 @@ Result<LaunchReply> run_launch(int argc, char** argv, Output& output) {
   WEFT_TRY(end, launch_until_done(std::move(options), restarts));
   LaunchReply reply{end.code(), end.what()};
   if (end.timed_out && reply.exit_code == 0) reply.exit_code = 2;
-  if (reply.exit_code == kStopped || reply.exit_code == kAnswersLost)
+  if (reply.exit_code == kStopped || reply.exit_code == kOutputLost)
     reply.complaint.clear();  // already printed by ranks
-  if (reply.exit_code == kAnswersLost) reply.exit_code = static_cast<int>(session::ExitCode::world_error);
+  if (reply.exit_code == kOutputLost) reply.exit_code = static_cast<int>(session::ExitCode::environment_error);
   return reply;
 }
 

@@ -316,7 +316,7 @@ int run_all(int argc, char** argv, Output& output) {
   if (command == "launch") {
     const Result<LaunchReply> reply = run_launch(count, invocation.arguments.data(), output);
     if (!reply.ok()) return complaints.fail(reply.error());
-    if (!reply->complaint.empty()) complaints.fail(world_error(reply->complaint));
+    if (!reply->complaint.empty()) complaints.fail(environment_error(reply->complaint));
     return reply->exit_code;
   }
   if (const auto reply = run_command(command, count, invocation.arguments.data(), output)) {
@@ -359,7 +359,7 @@ int run_all(int argc, char** argv, Output& output) {
   session.on_statement_end = [&] { progress.clear(); };
   session.interrupted = interrupt::requested;
   session.terminated = interrupt::terminated;
-  session.on_training = interrupt::put_off;
+  session.on_training = interrupt::defer_termination;
   session.on_warning = [&](std::string_view text) {
     progress.clear();
     complain(text);
@@ -367,7 +367,7 @@ int run_all(int argc, char** argv, Output& output) {
   const int result = run_session(session, output, complaints, given);
   // Notify the other ranks, which may be waiting for this one.
   if (complaints.last() && complaints.last()->fault == Fault::world)
-    run::tell_other_ranks(*complaints.last());
+    run::notify_other_ranks(*complaints.last());
   return interrupt::exit_code(result);
 }
 
@@ -387,11 +387,11 @@ int guarded_main(int argc, char** argv) {
     std::_Exit(ended);  // the device's libraries would wait for abandoned work
   } catch (const std::bad_alloc&) {
     complain("error: out of memory\n  check ulimit -v and the container's memory limit\n");
-    return code(ExitCode::world_error);
+    return code(ExitCode::environment_error);
   } catch (const std::system_error& error) {
     const Error told = thread_error(error);
     complain(fmt::format("error: {}\n  {}\n", told.message, told.hint));
-    return code(ExitCode::world_error);
+    return code(ExitCode::environment_error);
   } catch (const std::exception& error) {
     complain(fmt::format("error: {}\n  this is a bug in weft; please report it\n", error.what()));
     return code(ExitCode::internal_error);
@@ -402,6 +402,6 @@ int guarded_main(int argc, char** argv) {
 }  // namespace weft
 
 int main(int argc, char** argv) {
-  weft::hold_standard_descriptors();
-  return weft::with_own_stack([&] { return weft::guarded_main(argc, argv); });
+  weft::reserve_standard_descriptors();
+  return weft::with_large_stack([&] { return weft::guarded_main(argc, argv); });
 }

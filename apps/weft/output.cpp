@@ -22,7 +22,7 @@
 
 namespace weft {
 
-void hold_standard_descriptors() {
+void reserve_standard_descriptors() {
   // The modes are swapped, so that reading the input and writing the output still fail.
   for (const auto& [descriptor, mode] :
        {std::pair{STDIN_FILENO, O_WRONLY}, {STDOUT_FILENO, O_RDONLY}, {STDERR_FILENO, O_RDONLY}})
@@ -45,7 +45,7 @@ void Output::write(std::string_view text) {
 
 int Output::exit_code(int code) const {
   if (code != 0 || !broken_) return code;
-  return run::launch_name().empty() ? static_cast<int>(session::ExitCode::world_error) : kAnswersLost;
+  return run::launch_name().empty() ? static_cast<int>(session::ExitCode::environment_error) : kOutputLost;
 }
 
 std::size_t output_width() {

@@ -12,10 +12,10 @@ namespace weft {
 
 // Call before opening any file: redirects closed standard descriptors to /dev/null, so that no file
 // gets their numbers and receives our output. Writing to them still fails.
-void hold_standard_descriptors();
+void reserve_standard_descriptors();
 
 // Exit code of a rank that succeeded but could not print its output. It must not be restarted.
-inline constexpr int kAnswersLost = 5;
+inline constexpr int kOutputLost = 5;
 
 class Output {
  public:

@@ -31,7 +31,7 @@ CLI::App* add_prove(CLI::App& app, command::PlanProve& prove) {
   return command;
 }
 
-CLI::App* add_price(CLI::App& app, command::PlanPrice& price) {
+CLI::App* add_price(CLI::App& app, command::PlanEstimate& price) {
   CLI::App* command = app.add_subcommand("price");
   command->add_option("FILE", price.file)->required();
   command->add_option("--cluster", price.cluster);
@@ -61,7 +61,7 @@ CLI::App* add_reshard(CLI::App& app, command::PlanReshard& reshard) {
 
 Result<session::Reply> run_plan(int argc, char** argv) {
   command::PlanProve prove;
-  command::PlanPrice price;
+  command::PlanEstimate price;
   command::PlanShow show;
   command::PlanReshard reshard;
   CLI::App app;

@@ -99,7 +99,7 @@ Result<session::Reply> run_schedule(int argc, char** argv) {
   command::ScheduleList list;
   command::ScheduleShow show;
   command::ScheduleCheck check;
-  command::SchedulePrice price;
+  command::ScheduleEstimate price;
   command::ScheduleSynthesize synthesize;
   CLI::App app;
   return run_subcommand(app,

@@ -18,7 +18,7 @@ constexpr std::size_t kMostScriptBytes = std::size_t{64} << 20;  // the limit of
 
 Error cannot_read(const std::string& file, int error_number) {
   const std::string name = file == "-" ? "the standard input" : fmt::format("'{}'", file);
-  return world_error(fmt::format("cannot read {}: {}", name, reason(error_number)));
+  return environment_error(fmt::format("cannot read {}: {}", name, reason(error_number)));
 }
 
 }  // namespace

@@ -47,11 +47,11 @@ Result<session::Reply> run_top(int argc, char** argv, Output& output) {
   }
   if (help) return session::Reply{session::ExitCode::ok, std::string(kTopUsage), {}};
   interrupt::install();
-  std::optional<explain::ActivityPicture> before;
+  std::optional<explain::ActivitySnapshot> before;
   for (bool first = true;; first = false) {
     const auto taken = std::chrono::steady_clock::now();
-    WEFT_TRY(patients, transport::ask_ranks({}, kTopPatience));
-    explain::ActivityPicture now = explain::picture_of(patients, taken);
+    WEFT_TRY(patients, transport::query_ranks({}, kTopPatience));
+    explain::ActivitySnapshot now = explain::snapshot_of(patients, taken);
     const bool json = format == session::Format::json;
     const std::string text =
         json ? explain::print_json(now, before) : explain::print_text(now, before, output_width());

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""PyTorch's side of bench/wires.sh: DistributedDataParallel over Gloo between hosts, as started by torchrun.
+"""PyTorch's side of bench/slow_links.sh: DistributedDataParallel over Gloo between hosts, as started by torchrun.
 
   RANK=0 WORLD_SIZE=2 MASTER_ADDR=10.77.0.1 MASTER_PORT=4712 torch_hosts.py MODEL STEPS [half]
   out  {"seconds": 0.41, "steps": 30}          of rank 0, after as many warm-up steps, at most 5

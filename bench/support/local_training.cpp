@@ -8,7 +8,7 @@
 #include "support/training_rank.h"
 #include "weft/base/random.h"
 #include "weft/device/element_access.h"
-#include "weft/parallel/pipeline/in_time.h"
+#include "weft/parallel/pipeline/pipelined_plan.h"
 #include "weft/plan/ops/operators.h"
 
 namespace weft::bench {
@@ -19,7 +19,7 @@ distribute::DistributedPlan plan_of(const TrainedModel& model, std::int32_t rank
   const std::string text =
       model.distribution.empty() ? fmt::format("rank={}: slice b", ranks) : model.distribution;
   const auto how = or_throw(distribute::read_distribution(text));
-  return or_throw(distribute::is_in_time(how) ? pipeline::distribute_in_time(training.graph, how)
+  return or_throw(distribute::is_pipelined(how) ? pipeline::distribute_pipelined(training.graph, how)
                                               : distribute::distribute(training.graph, how));
 }
 

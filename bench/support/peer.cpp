@@ -34,14 +34,14 @@ Result<std::unique_ptr<Peer>> Peer::start(std::string_view model, int threads, i
     if (peer.ok()) return peer;
     reasons += (reasons.empty() ? "" : "; ") + peer.error().message;
   }
-  return world_error("no PyTorch to compare with: " + reasons, "install python3-torch");
+  return environment_error("no PyTorch to compare with: " + reasons, "install python3-torch");
 }
 
 Result<std::unique_ptr<Peer>> Peer::start_with(const std::string& python, std::string_view model, int threads,
                                                int ranks, std::string_view script) {
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
-    return world_error("no socket to talk to a peer");
+    return environment_error("no socket to talk to a peer");
 
   std::unique_ptr<Peer> peer(new Peer);
   peer->socket_ = ends[0];
@@ -60,12 +60,12 @@ Result<std::unique_ptr<Peer>> Peer::start_with(const std::string& python, std::s
   close(ends[1]);
   if (failed != 0) {
     peer->process_ = 0;
-    return world_error(fmt::format("{} does not start", python));
+    return environment_error(fmt::format("{} does not start", python));
   }
 
   const Json answer = read_answer(peer->receive());
   if (!answer.value("ready", false))
-    return world_error(fmt::format("{}: {}", python, answer.value("reason", "no answer")));
+    return environment_error(fmt::format("{}: {}", python, answer.value("reason", "no answer")));
   peer->version_ = answer.value("torch", "");
   peer->processes_ = answer.value("processes", std::vector<pid_t>{peer->process_});
   peer->parameters_ = answer.value("parameters", std::int64_t{0});

@@ -34,7 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (std::size_t b = 0; b < links->nvlinks.size(); ++b)
       promise(links->nvlinks[a][b] == links->nvlinks[b][a] && links->nvlinks[a][b] >= 0,
               "links are symmetric");
-  const std::int32_t count = links->nvlinks_of_a_gpu(18);
+  const std::int32_t count = links->nvlinks_per_gpu(18);
   promise(count >= 0 && count <= 18, "a GPU has at most 18 links");
   return 0;
 }

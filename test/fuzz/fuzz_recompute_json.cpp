@@ -3,7 +3,7 @@
 
 #include "promise.h"
 #include "weft/formats/recompute_json.h"
-#include "weft/program/memory/recompute_judge.h"
+#include "weft/program/memory/recompute_replay.h"
 
 using weft::fuzz::promise;
 

@@ -29,7 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (rules->empty()) return 0;
   ProveOptions few;
   few.shapes = 2;
-  few.most_order_runs = 2;
+  few.max_order_runs = 2;
   const RuleProof proof = prove(rules->front(), few);
   promise(proof.guard.empty() == proof.verdict.guard.empty(), "the proof and its verdict agree on the guard",
           printed);

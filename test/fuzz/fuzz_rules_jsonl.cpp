@@ -14,7 +14,7 @@ using weft::fuzz::promise;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const weft::rule::ProveOptions options{.shapes = 2, .most_order_runs = 4};
+  const weft::rule::ProveOptions options{.shapes = 2, .max_order_runs = 4};
   RuleLines lines(text);
   int judged = 0;
   while (const auto line = lines.next()) {

@@ -54,7 +54,7 @@ Status expect(std::string_view what, const Values& found,
   for (std::size_t i = 0; i < found.size(); ++i) {
     const float value = expected(static_cast<std::int64_t>(i));
     if (found[i] != value)
-      return world_error(fmt::format("{}: element {} is {}, expected {}", what, i, found[i], value));
+      return environment_error(fmt::format("{}: element {} is {}, expected {}", what, i, found[i], value));
   }
   return {};
 }

@@ -69,7 +69,7 @@ Result<tcp::Socket> call(const std::string& address, std::uint16_t port, int hos
 
 Status take_calls(const tcp::Socket& listener, int calls, std::vector<tcp::Socket>& by_host) {
   for (int taken = 0; taken < calls; ++taken) {
-    if (!tcp::wait_for(listener, POLLIN, soon())) return world_error("a leader did not connect");
+    if (!tcp::wait_for(listener, POLLIN, soon())) return environment_error("a leader did not connect");
     WEFT_TRY(socket, tcp::accept(listener));
     std::byte number{};
     WEFT_TRY_STATUS(receive_all(socket, {&number, 1}, soon()));
@@ -185,7 +185,7 @@ Status Leaders::wave(std::size_t bytes, bool from_first_alone) {
     }
     if (polled.empty()) return {};
     if (!moved && ::poll(polled.data(), polled.size(), 10'000) == 0)
-      return world_error("a leader does not respond");
+      return environment_error("a leader does not respond");
   }
 }
 

@@ -31,7 +31,7 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kLimit = std::chrono::seconds(300);  // far longer than a busy machine needs
 
 Status expect(bool good, std::string_view what) {
-  return good ? Status() : Status(world_error(fmt::format("expected {}", what)));
+  return good ? Status() : Status(environment_error(fmt::format("expected {}", what)));
 }
 
 // Calls `step` until it returns true.
@@ -40,8 +40,8 @@ Status await(Endpoint& endpoint, std::string_view what, const std::function<bool
   for (;;) {
     const std::uint32_t seen = endpoint.signal();
     if (step()) return {};
-    if (const auto fault = endpoint.fault()) return world_error(fault->text);
-    if (Clock::now() > deadline) return world_error(fmt::format("waited too long for {}", what));
+    if (const auto fault = endpoint.fault()) return environment_error(fault->text);
+    if (Clock::now() > deadline) return environment_error(fmt::format("waited too long for {}", what));
     endpoint.wait(seen, std::chrono::milliseconds(100));
   }
 }

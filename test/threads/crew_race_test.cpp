@@ -7,13 +7,13 @@
 
 #include "weft/base/random.h"
 #include "weft/program/tasks/waits.h"
-#include "weft/runtime/exec/crew.h"
+#include "weft/runtime/exec/worker_pool.h"
 
 namespace weft::exec {
 namespace {
 
 constexpr std::int64_t kCells = 64;
-constexpr CrewOptions kCrews[] = {{.workers = 1},
+constexpr WorkerPoolOptions kCrews[] = {{.workers = 1},
                                   {.workers = 2},
                                   {.workers = 4},
                                   {.workers = 7},
@@ -65,9 +65,9 @@ int run() {
     std::vector<std::vector<std::uint32_t>> streams(random.below(4));  // for movers: a fifth of the tasks
     for (std::uint32_t t = 0; t < tasks.size(); ++t)
       if (!streams.empty() && random.below(5) == 0) streams[random.below(streams.size())].push_back(t);
-    for (const CrewOptions& options : kCrews) {
+    for (const WorkerPoolOptions& options : kCrews) {
       std::vector<std::uint64_t> cells(kCells, 1);
-      Crew crew(options, tasks, streams);
+      WorkerPool crew(options, tasks, streams);
       for (int step = 0; step < 5; ++step) {
         std::vector<std::uint32_t> last_moves(streams.size());
         std::vector<char> ordered(streams.size(), 1);

@@ -53,7 +53,7 @@ class Waiting final : public Operation {
   std::int64_t pieces_done() const override { return moved_; }
   std::int64_t pieces() const override { return 4; }
   std::string_view algorithm() const override { return "tokens"; }
-  Error error() const override { return world_error("none"); }
+  Error error() const override { return environment_error("none"); }
 
  private:
   std::atomic<int>& tokens_;

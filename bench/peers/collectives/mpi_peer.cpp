@@ -46,7 +46,7 @@ Status checked(int code) {
   char text[MPI_MAX_ERROR_STRING] = {};
   int length = 0;
   MPI_Error_string(code, text, &length);
-  return world_error(std::string(text, static_cast<std::size_t>(length)));
+  return environment_error(std::string(text, static_cast<std::size_t>(length)));
 }
 
 class MpiLibrary : public measure::BenchLibrary {

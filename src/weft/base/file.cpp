@@ -33,7 +33,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;  // read and write transfer at most 2 GiB per call
 
 Error failure(std::string_view verb, const std::string& path, int code, std::string hint = {}) {
-  return world_error(fmt::format("cannot {} {}: {}", verb, path, std::generic_category().message(code)),
+  return environment_error(fmt::format("cannot {} {}: {}", verb, path, std::generic_category().message(code)),
                      std::move(hint));
 }
 
@@ -103,7 +103,7 @@ Result<Descriptor> open_partial(std::string& partial, const std::string& path) {
     if (flock(file.number(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EINTR) continue;
       if (errno == EWOULDBLOCK)
-        return world_error(fmt::format("cannot write {}: another writer is at it", path),
+        return environment_error(fmt::format("cannot write {}: another writer is at it", path),
                            "wait for the other writer, or choose another name");
       // Some network file systems have no locks. Rename is atomic there as well; only concurrent
       // writers of one name would interfere.
@@ -154,7 +154,7 @@ Status wait_for_writer(const Descriptor& pipe, const std::string& path, std::chr
   const int ready = poll(&wanted, 1, static_cast<int>(patience.count()));
   if (ready < 0) return read_failure(path, errno);
   if (ready == 0)
-    return world_error(fmt::format("cannot read {}: it is a pipe, and nothing came out of it within {}", path,
+    return environment_error(fmt::format("cannot read {}: it is a pipe, and nothing came out of it within {}", path,
                                    print_seconds(std::chrono::duration<double>(patience).count())),
                        "a pipe is read once, by one process: a file serves several ranks");
   if (fcntl(pipe.number(), F_SETFL, 0) != 0) return read_failure(path, errno);
@@ -170,7 +170,7 @@ Result<Descriptor> open_to_read(const std::string& path, std::chrono::millisecon
   if (S_ISDIR(about.st_mode)) return read_failure(path, EISDIR);
   if (S_ISFIFO(about.st_mode)) WEFT_TRY_STATUS(wait_for_writer(file, path, patience));
   if (!S_ISREG(about.st_mode) && !S_ISFIFO(about.st_mode))
-    return world_error(fmt::format("cannot read {}: expected a file or a pipe, found a device", path));
+    return environment_error(fmt::format("cannot read {}: expected a file or a pipe, found a device", path));
   return file;
 }
 
@@ -201,7 +201,7 @@ Result<std::string> read_file(const std::string& path, std::int64_t most_bytes) 
       if (filled == bytes.size()) bytes.resize(2 * filled + 4096);
     }
   } catch (const std::bad_alloc&) {
-    return world_error(fmt::format("cannot read {}: not enough memory for {}", path,
+    return environment_error(fmt::format("cannot read {}: not enough memory for {}", path,
                                    print_bytes(static_cast<double>(about.st_size))));
   }
   bytes.resize(filled);
@@ -216,7 +216,7 @@ Status write_file_atomically(const std::string& path, std::span<const std::strin
   if (stat(path.c_str(), &old) == 0) {
     if (S_ISDIR(old.st_mode)) return write_failure(path, EISDIR);
     if (!S_ISREG(old.st_mode))
-      return world_error(fmt::format("cannot write {}: expected a regular file", path));
+      return environment_error(fmt::format("cannot write {}: expected a regular file", path));
     // Rename would replace a read-only file silently.
     if (access(path.c_str(), W_OK) != 0) return write_failure(path, errno);
     permissions = old.st_mode & 07777;

@@ -5,7 +5,7 @@
 
 namespace weft {
 
-std::string kernel_text(const std::string& path) {
+std::string read_kernel_file(const std::string& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};
 }

@@ -5,6 +5,6 @@
 namespace weft {
 
 // The whole file; empty if it does not exist. These files do not report their size.
-std::string kernel_text(const std::string& path);
+std::string read_kernel_file(const std::string& path);
 
 }  // namespace weft

@@ -23,11 +23,11 @@ namespace {
 constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
 
 Error cannot(std::string_view verb, std::string_view path, int code) {
-  return world_error(fmt::format("cannot {} {}: {}", verb, path, std::generic_category().message(code)));
+  return environment_error(fmt::format("cannot {} {}: {}", verb, path, std::generic_category().message(code)));
 }
 
 Error is_link(std::string_view what, std::string_view path) {
-  return world_error(fmt::format("expected a {}, found a link: {}", what, path),
+  return environment_error(fmt::format("expected a {}, found a link: {}", what, path),
                      fmt::format("name the {} itself", what));
 }
 
@@ -36,13 +36,13 @@ Status check_private(int descriptor, std::string_view what, const std::string& p
   struct stat about = {};
   if (::fstat(descriptor, &about) != 0) return cannot("look at", path, errno);
   if (what == "file" && !S_ISREG(about.st_mode))
-    return world_error(fmt::format("expected a regular file: {}", path));
+    return environment_error(fmt::format("expected a regular file: {}", path));
   if (about.st_uid != ::geteuid())
-    return world_error(fmt::format("expected a {} of this user, {}: {} belongs to user {}", what, ::geteuid(),
+    return environment_error(fmt::format("expected a {} of this user, {}: {} belongs to user {}", what, ::geteuid(),
                                    path, about.st_uid),
                        "use one of your own");
   if ((about.st_mode & kOthersWrite) != 0)
-    return world_error(fmt::format("expected a {} that only its owner may write to: {} has mode {:04o}", what,
+    return environment_error(fmt::format("expected a {} that only its owner may write to: {} has mode {:04o}", what,
                                    path, about.st_mode & 07777),
                        fmt::format("chmod go-w {}", path));
   return {};
@@ -97,7 +97,7 @@ Result<Descriptor> open_partial_of(int folder, const std::string& partial, const
     WEFT_TRY(file, open_file(folder, partial, O_RDWR | O_CREAT, path));
     // Some network file systems have no locks; the checksum detects mixed writes.
     if (::flock(file.number(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-      return world_error(fmt::format("cannot write {}: another writer is at it", path));
+      return environment_error(fmt::format("cannot write {}: another writer is at it", path));
     struct stat held = {}, named = {};
     if (::fstat(file.number(), &held) == 0 &&
         ::fstatat(folder, partial.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 && held.st_dev == named.st_dev &&
@@ -156,7 +156,7 @@ Result<std::optional<std::string>> PrivateFolder::read(const std::string& name,
     if (got == 0) return std::optional(std::move(bytes));
     bytes.append(some.data(), static_cast<std::size_t>(got));
     if (static_cast<std::int64_t>(bytes.size()) > most_bytes)
-      return world_error(fmt::format("{} is too large: expected at most {}", path,
+      return environment_error(fmt::format("{} is too large: expected at most {}", path,
                                      print_bytes(static_cast<double>(most_bytes))));
   }
 }

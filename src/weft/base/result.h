@@ -44,7 +44,7 @@ inline Error user_error(std::string message, std::string hint = {}, Span span = 
   return Error{Fault::user, std::move(message), std::move(hint), span, nullptr};
 }
 
-inline Error world_error(std::string message, std::string hint = {}) {
+inline Error environment_error(std::string message, std::string hint = {}) {
   return Error{Fault::world, std::move(message), std::move(hint), {}, nullptr};
 }
 

@@ -118,9 +118,9 @@ struct StreamOptions {
   // Processor only: the launching thread does the work, so the caller's threads are the streams.
   // Other devices ignore it; Stream::on_caller() tells which.
   bool on_caller = false;
-  // On devices that run several streams at once: is_urgent has priority over pending work of other
-  // streams; leaves_room keeps resources free for urgent streams.
-  bool is_urgent = false, leaves_room = false;
+  // On devices that run several streams at once: high_priority has priority over pending work of other
+  // streams; leaves_sms_free keeps resources free for urgent streams.
+  bool high_priority = false, leaves_sms_free = false;
   bool computes = true;  // false: runs no program kernels, so their scratch memory is not allocated
 };
 

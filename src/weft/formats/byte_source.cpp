@@ -30,7 +30,7 @@ class FileSource final : public ByteSource {
     do got = ::read(file_.number(), block_.data(), block_.size());
     while (got < 0 && errno == EINTR);
     if (got < 0)
-      return world_error(fmt::format("cannot read {}: {}", path_, std::generic_category().message(errno)));
+      return environment_error(fmt::format("cannot read {}: {}", path_, std::generic_category().message(errno)));
     read_ += got;
     return std::string_view(block_).substr(0, static_cast<std::size_t>(got));
   }
@@ -51,7 +51,7 @@ Result<std::unique_ptr<ByteSource>> open_source(const std::string& path) {
   WEFT_TRY(file, open_to_read(path));
   struct stat about = {};
   if (::fstat(file.number(), &about) != 0)
-    return world_error(fmt::format("cannot read {}: {}", path, std::generic_category().message(errno)));
+    return environment_error(fmt::format("cannot read {}: {}", path, std::generic_category().message(errno)));
   std::unique_ptr<ByteSource> source =
       std::make_unique<FileSource>(std::move(file), static_cast<std::int64_t>(about.st_size), path);
   if (lower(std::filesystem::path(path).extension().string()) != ".gz") return source;

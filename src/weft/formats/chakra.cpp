@@ -54,7 +54,7 @@ Result<FoundFiles> find_files(const std::string& folder_or_prefix) {
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
     if (const auto name = read_file_name(entry->path().filename().string()))
       found[name->prefix].insert(name->rank);
-  if (error) return world_error(fmt::format("cannot list {}: {}", folder.string(), error.message()));
+  if (error) return environment_error(fmt::format("cannot list {}: {}", folder.string(), error.message()));
   const std::string wanted =
       is_folder ? (found.size() == 1 ? found.begin()->first : "") : given.filename().string();
   if (is_folder && found.size() > 1) {

@@ -143,7 +143,7 @@ Result<CollectiveSource> read_collective(std::string_view reference, const Colle
   return traced(algorithm, std::move(named->arguments), reading);
 }
 
-Status hold_to(CollectiveSource& source, std::string_view as) {
+Status check_as(CollectiveSource& source, std::string_view as) {
   if (as.empty()) return {};
   if (source.moves)
     return user_error("an algorithm defines what it computes", "--as is for programs read from files");
@@ -167,7 +167,7 @@ Result<collective::Program> to_program(const CollectiveSource& source,
                                        const collective::CompileOptions& options) {
   if (source.program) return source.program->program;
   if (source.moves) return collective::compile(*source.moves, options);
-  WEFT_TRY_STATUS(expect_right(collective::check(*source.one_sided), "the plan is"));
+  WEFT_TRY_STATUS(expect_correct(collective::check(*source.one_sided), "the plan is"));
   const collective::Actions actions = collective::to_actions(*source.one_sided, collective::Grain::chunk);
   WEFT_TRY(moves, collective::recover_moves(actions, source.one_sided->name));
   collective::CompileOptions same = options;
@@ -175,7 +175,7 @@ Result<collective::Program> to_program(const CollectiveSource& source,
   return collective::compile(moves, same);
 }
 
-Status expect_right(const collective::Report& report, std::string_view what) {
+Status expect_correct(const collective::Report& report, std::string_view what) {
   if (!report.finding) return {};
   return user_error(fmt::format("{} wrong ({}): {}", what, name(report.verdict()), print(*report.finding)),
                     "weft collective check judges programs without using them");

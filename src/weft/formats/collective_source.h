@@ -46,7 +46,7 @@ struct CollectiveReading {
 Result<CollectiveSource> read_collective(std::string_view reference, const CollectiveReading& reading = {});
 
 // Checks the program as another collective: see chunks/restate.h. Does nothing if `as` is empty.
-Status hold_to(CollectiveSource& source, std::string_view as);
+Status check_as(CollectiveSource& source, std::string_view as);
 
 // The source as threadblocks that send and receive. An algorithm is compiled; a one-sided plan is
 // compiled again from its moves. Compiled programs are checked.
@@ -54,7 +54,7 @@ Result<collective::Program> to_program(const CollectiveSource& source,
                                        const collective::CompileOptions& options = {});
 
 // Fails if the report has a finding: "{what} wrong (race): gpu 1 tb 0 step 2: ...".
-Status expect_right(const collective::Report& report, std::string_view what);
+Status expect_correct(const collective::Report& report, std::string_view what);
 
 Result<collective::Protocol> find_protocol(std::string_view name);  // empty: Simple
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "weft/base/units.h"
-#include "weft/formats/table_room.h"
+#include "weft/formats/table_buffer.h"
 #include "weft/formats/value.h"
 
 namespace weft::formats {
@@ -123,7 +123,7 @@ class CsvParser {
       if (line_number_ == 1 && line_.starts_with(kByteOrderMark))
         line_ = trim_value(line_.substr(kByteOrderMark.size()));
       if (line_.empty()) continue;
-      WEFT_TRY_STATUS(take_off_quotes());
+      WEFT_TRY_STATUS(remove_quotes());
       if (std::exchange(first, false) && is_header()) {
         WEFT_TRY_STATUS(check_header());
         continue;
@@ -182,7 +182,7 @@ class CsvParser {
 
   // Removes quotes: "a, b", 7 becomes a, b,7 with a placeholder for the inner comma. Lines without
   // quotes are left unchanged.
-  Status take_off_quotes() {
+  Status remove_quotes() {
     if (line_.find('"') == std::string_view::npos) return {};
     unquoted_.clear();
     for (std::string_view rest = line_;;) {
@@ -331,7 +331,7 @@ class CsvParser {
   std::int64_t width_;
   std::string_view path_;
   std::int64_t line_number_ = 0, rows_ = 0;
-  TableRoom room_;
+  TableBuffer room_;
 };
 
 }  // namespace

@@ -13,7 +13,7 @@
 #include "weft/formats/csv.h"
 #include "weft/formats/npy.h"
 #include "weft/formats/npz.h"
-#include "weft/formats/table_room.h"
+#include "weft/formats/table_buffer.h"
 
 namespace weft::formats {
 namespace {
@@ -22,14 +22,14 @@ namespace {
 std::string ending(const std::filesystem::path& path) { return lower(path.extension().string()); }
 
 Error out_of_memory(const std::string& path) {
-  return world_error(fmt::format("cannot read {}: not enough memory", path), "split the file");
+  return environment_error(fmt::format("cannot read {}: not enough memory", path), "split the file");
 }
 
 }  // namespace
 
 Result<std::string> read_text(const std::string& path) try {
   const std::int64_t most =
-      ending(path) == ".gz" ? std::min(kMostInflatedBytes, most_table_bytes()) : kMostFileBytes;
+      ending(path) == ".gz" ? std::min(kMostInflatedBytes, max_table_bytes()) : kMostFileBytes;
   WEFT_TRY(source, open_source(path));
   std::string text;
   for (;;) {

@@ -52,11 +52,11 @@ class Inflater {
 constexpr std::size_t kInflatedAtOnce = std::size_t{1} << 20;
 
 Error no_memory_to_inflate(std::string_view path) {
-  return world_error(fmt::format("cannot inflate {}: not enough memory", path));
+  return environment_error(fmt::format("cannot inflate {}: not enough memory", path));
 }
 
 Error damaged_file(std::string_view path, std::string_view complaint) {
-  return world_error(fmt::format("{} is damaged: {}", path, complaint), "download the file again");
+  return environment_error(fmt::format("{} is damaged: {}", path, complaint), "download the file again");
 }
 
 class GzipSource final : public ByteSource {
@@ -91,7 +91,7 @@ class GzipSource final : public ByteSource {
         WEFT_TRY(bytes, packed_->next());
         rest_ = bytes;
         if (rest_.empty())
-          return world_error(fmt::format("{} is truncated after {} bytes", path_, total_),
+          return environment_error(fmt::format("{} is truncated after {} bytes", path_, total_),
                              "download the file again");
       }
     }
@@ -113,7 +113,7 @@ class GzipSource final : public ByteSource {
     ended_ = rest_.empty();
     if (ended_) return {};
     if (!begins_member())
-      return world_error(
+      return environment_error(
           fmt::format("{} is damaged: {} bytes follow the end of its contents", path_, rest_.size()));
     inflater_.restart();
     return {};

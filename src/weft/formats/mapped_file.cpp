@@ -16,7 +16,7 @@ namespace weft::formats {
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
   const auto failed = [&](std::string_view why) {
-    return world_error(fmt::format("cannot read {}: {}", path, why));
+    return environment_error(fmt::format("cannot read {}: {}", path, why));
   };
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return failed(std::strerror(errno));

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "weft/formats/msccl_words.h"
+#include "weft/formats/msccl_keywords.h"
 
 namespace weft::formats {
 namespace {

@@ -12,7 +12,7 @@
 #include "weft/base/number.h"
 #include "weft/formats/msccl_rules.h"
 #include "weft/formats/msccl_target.h"
-#include "weft/formats/msccl_words.h"
+#include "weft/formats/msccl_keywords.h"
 #include "weft/formats/msccl_xml_step.h"
 #include "weft/formats/xml_document.h"
 
@@ -65,7 +65,7 @@ class MscclReader {
     out_.coll = coll;
     Collective& collective = program_.collective;
     const auto words = std::ranges::find_if(
-        kCollectiveWords, [&](const CollectiveWords& w) { return w.msccl == coll || w.azure == coll; });
+        kCollectiveWords, [&](const CollectiveNames& w) { return w.msccl == coll || w.azure == coll; });
     if (words != kCollectiveWords.end() && !coll.empty()) {
       collective.kind = words->kind;
     } else if (coll == "recv") {
@@ -107,7 +107,7 @@ class MscclReader {
 
   static std::string did_you_mean_collective(std::string_view coll) {
     std::vector<std::string_view> known;
-    for (const CollectiveWords& words : kCollectiveWords)
+    for (const CollectiveNames& words : kCollectiveWords)
       for (const std::string_view word : {words.msccl, words.azure})
         if (!word.empty()) known.push_back(word);
     return did_you_mean(coll, known);

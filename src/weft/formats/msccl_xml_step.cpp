@@ -9,7 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "weft/base/number.h"
-#include "weft/formats/msccl_words.h"
+#include "weft/formats/msccl_keywords.h"
 #include "weft/formats/msccl_xml.h"
 
 namespace weft::formats {

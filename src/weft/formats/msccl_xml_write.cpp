@@ -3,7 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "weft/formats/msccl_rules.h"
-#include "weft/formats/msccl_words.h"
+#include "weft/formats/msccl_keywords.h"
 #include "weft/formats/msccl_xml.h"
 #include "weft/formats/xml_document.h"
 

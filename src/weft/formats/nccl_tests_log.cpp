@@ -262,7 +262,7 @@ std::string print_nccl_tests_log(const CollectiveTable& table) {
   const double factor = collective::bus_factor(table.kind, ranks);
   constexpr std::int64_t kFloatBytes = 4;
   for (const CollectiveRow& row : table.rows) {
-    const std::int64_t elements = row.bytes / kFloatBytes / (has_block_a_rank(table.kind) ? ranks : 1);
+    const std::int64_t elements = row.bytes / kFloatBytes / (has_block_per_rank(table.kind) ? ranks : 1);
     out +=
         fmt::format("{:>12}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n", row.bytes, elements, "float",
                     collective::reduces(table.kind) ? "sum" : "none", has_root(table.kind) ? 0 : -1,

@@ -11,7 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "weft/device/element_access.h"
-#include "weft/formats/table_room.h"
+#include "weft/formats/table_buffer.h"
 #include "weft/formats/value.h"
 
 namespace weft::formats {
@@ -238,7 +238,7 @@ class NpyReader {
   }
 
   Error cut_short() const {
-    return world_error(fmt::format("{} is truncated: its header is missing", path_));
+    return environment_error(fmt::format("{} is truncated: its header is missing", path_));
   }
 
   // Checks the dimensions after the first.
@@ -279,7 +279,7 @@ class NpyReader {
   }
 
   Error few_bytes(const Header& header, std::int64_t row_bytes, std::size_t found) const {
-    return world_error(fmt::format("{} is truncated: its header states {} rows of {} bytes, found {} bytes",
+    return environment_error(fmt::format("{} is truncated: its header states {} rows of {} bytes, found {} bytes",
                                    path_, header.shape[0], row_bytes, found));
   }
 
@@ -375,7 +375,7 @@ class NpyReader {
   std::string begun_;      // buffer for it, if it spans several chunks
   std::span<const Field> fields_;
   std::string_view path_;
-  TableRoom room_;
+  TableBuffer room_;
 };
 
 }  // namespace

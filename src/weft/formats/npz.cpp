@@ -15,7 +15,7 @@
 #include "weft/base/nearest.h"
 #include "weft/formats/byte_source.h"
 #include "weft/formats/npy.h"
-#include "weft/formats/table_room.h"
+#include "weft/formats/table_buffer.h"
 
 namespace weft::formats {
 namespace {
@@ -23,10 +23,10 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "numbers are copied as they lie in the file");
 
 constexpr std::uint32_t kEndMark = 0x06054b50, kEntryMark = 0x02014b50, kLocalMark = 0x04034b50;
-constexpr std::uint32_t kFarEndMark = 0x06064b50, kFarPlaceMark = 0x07064b50;  // zip64
+constexpr std::uint32_t kZip64EndMark = 0x06064b50, kZip64LocatorMark = 0x07064b50;  // zip64
 constexpr std::size_t kEndBytes = 22, kEntryBytes = 46, kLocalBytes = 30, kFarPlaceBytes = 20,
                       kFarEndBytes = 56;
-constexpr std::uint32_t kSeeFar = 0xffffffff;  // the number is in the zip64 field
+constexpr std::uint32_t kZip64Sentinel = 0xffffffff;  // the number is in the zip64 field
 constexpr std::uint16_t kStored = 0, kDeflated = 8;
 constexpr std::size_t kUsuallyPacked = 16;  // compression ratio that numbers rarely exceed
 
@@ -54,7 +54,7 @@ class CheckedSource final : public ByteSource {
   Result<std::string_view> next() override {
     WEFT_TRY(some, member_->next());
     if (some.empty() && found_ != expected_)
-      return world_error(
+      return environment_error(
           fmt::format("{} is damaged: expected CRC-32 {:08x}, found {:08x}", name_, expected_, found_),
           "download the file again");
     found_ = crc32(std::as_bytes(std::span(some)), found_);
@@ -91,8 +91,8 @@ class ZipReader {
                         "write it with numpy.savez");
     std::uint64_t at = number_at<std::uint32_t>(bytes_, *end + 16),
                   count = number_at<std::uint16_t>(bytes_, *end + 10);
-    if (at == kSeeFar || count == 0xffff) {
-      const auto far = find_far_end(*end);
+    if (at == kZip64Sentinel || count == 0xffff) {
+      const auto far = find_zip64_end(*end);
       if (!far) return damaged();
       at = number_at<std::uint64_t>(bytes_, *far + 48);
       count = number_at<std::uint64_t>(bytes_, *far + 32);
@@ -136,7 +136,7 @@ class ZipReader {
   }
 
   Error damaged() const {
-    return world_error(fmt::format("{} is damaged: its zip directory is invalid", path_),
+    return environment_error(fmt::format("{} is damaged: its zip directory is invalid", path_),
                        "download the file again");
   }
 
@@ -149,11 +149,11 @@ class ZipReader {
     return std::nullopt;
   }
 
-  std::optional<std::uint64_t> find_far_end(std::size_t end) const {
-    if (end < kFarPlaceBytes || number_at<std::uint32_t>(bytes_, end - kFarPlaceBytes) != kFarPlaceMark)
+  std::optional<std::uint64_t> find_zip64_end(std::size_t end) const {
+    if (end < kFarPlaceBytes || number_at<std::uint32_t>(bytes_, end - kFarPlaceBytes) != kZip64LocatorMark)
       return std::nullopt;
     const auto at = number_at<std::uint64_t>(bytes_, end - kFarPlaceBytes + 8);
-    if (!has(at, kFarEndBytes) || number_at<std::uint32_t>(bytes_, at) != kFarEndMark) return std::nullopt;
+    if (!has(at, kFarEndBytes) || number_at<std::uint32_t>(bytes_, at) != kZip64EndMark) return std::nullopt;
     return at;
   }
 
@@ -169,27 +169,27 @@ class ZipReader {
                    .packed = number_at<std::uint32_t>(bytes_, at + 20),
                    .unpacked = number_at<std::uint32_t>(bytes_, at + 24),
                    .place = number_at<std::uint32_t>(bytes_, at + 42)};
-    if (!read_far(bytes_.substr(at + kEntryBytes + name, extra), entry)) return damaged();
+    if (!read_zip64(bytes_.substr(at + kEntryBytes + name, extra), entry)) return damaged();
     at += kEntryBytes + name + extra + comment;
     return entry;
   }
 
   // The zip64 field contains those numbers, in this order, that did not fit.
-  static bool read_far(std::string_view extra, ZipEntry& entry) {
+  static bool read_zip64(std::string_view extra, ZipEntry& entry) {
     while (extra.size() >= 4) {
       const std::size_t size = number_at<std::uint16_t>(extra, 2);
       if (size > extra.size() - 4) return false;
       std::string_view field = extra.substr(4, size);
       if (number_at<std::uint16_t>(extra, 0) == 1)
         for (std::uint64_t* number : {&entry.unpacked, &entry.packed, &entry.place}) {
-          if (*number != kSeeFar) continue;
+          if (*number != kZip64Sentinel) continue;
           if (field.size() < 8) return false;
           *number = number_at<std::uint64_t>(field, 0);
           field.remove_prefix(8);
         }
       extra.remove_prefix(4 + size);
     }
-    return entry.packed != kSeeFar && entry.unpacked != kSeeFar && entry.place != kSeeFar;
+    return entry.packed != kZip64Sentinel && entry.unpacked != kZip64Sentinel && entry.place != kZip64Sentinel;
   }
 
   std::string_view bytes_, path_;
@@ -206,7 +206,7 @@ std::string_view array_name(const ZipEntry& entry) {
 Result<Table> parse_npz(std::string_view bytes, std::span<const Field> fields, std::string_view path,
                         std::int64_t most_bytes) {
   WEFT_TRY_STATUS(check(fields));
-  if (most_bytes <= 0) most_bytes = most_table_bytes();
+  if (most_bytes <= 0) most_bytes = max_table_bytes();
   ZipReader zip(bytes, path);
   WEFT_TRY(entries, zip.entries());
   std::vector<std::string_view> names;

@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/base/crc32c.h"
-#include "weft/base/do_all.h"
+#include "weft/base/parallel_for.h"
 #include "weft/base/file.h"
 #include "weft/base/hash.h"
 #include "weft/formats/mapped_file.h"
@@ -109,7 +109,7 @@ std::vector<std::uint32_t> stretch_checksums(std::span<const TensorEntry> tensor
     bytes += stretches[i].size();
   }
   begins.push_back(stretches.size());
-  do_all(begins.size() - 1, [&](std::size_t job) {
+  parallel_for(begins.size() - 1, [&](std::size_t job) {
     for (std::size_t i = begins[job]; i < begins[job + 1]; ++i) sums[i] = crc32c(stretches[i]);
   });
   return sums;
@@ -143,7 +143,7 @@ Status check_layout(std::vector<const HeaderTensor*> tensors, std::int64_t data,
   std::int64_t promised = 0;
   for (const HeaderTensor* tensor : tensors) promised = std::max(promised, tensor->end);
   if (promised > data)
-    return world_error(fmt::format("{} is truncated: header states {} bytes, found {}", path, promised, data),
+    return environment_error(fmt::format("{} is truncated: header states {} bytes, found {}", path, promised, data),
                        "download or save the file again");
   std::int64_t at = 0;
   const HeaderTensor* before = nullptr;
@@ -190,7 +190,7 @@ Status verify(Checkpoint& checkpoint, std::string_view path) {
   const std::string found =
       checksum(cover.value_or(Cover::stretches), metadata, checkpoint.tensors, checkpoint.foreign);
   if (!ours || !summed || sum->second != found)
-    return world_error(fmt::format("{} is damaged: expected checksum {}, found {}", path,
+    return environment_error(fmt::format("{} is damaged: expected checksum {}, found {}", path,
                                    summed ? shown(sum->second) : "none", found),
                        "load an older checkpoint");
   metadata.erase(writer);
@@ -258,7 +258,7 @@ Status save(const std::string& path, const Checkpoint& checkpoint) {
 
 Result<Checkpoint> parse_safetensors(std::string_view bytes, std::string_view path) {
   if (bytes.size() < kLengthBytes)
-    return world_error(fmt::format("{} is truncated: expected at least {} bytes, found {}", path,
+    return environment_error(fmt::format("{} is truncated: expected at least {} bytes, found {}", path,
                                    kLengthBytes, bytes.size()));
   std::uint64_t length = 0;
   std::memcpy(&length, bytes.data(), kLengthBytes);
@@ -268,7 +268,7 @@ Result<Checkpoint> parse_safetensors(std::string_view bytes, std::string_view pa
         fmt::format("{} is not a safetensors file: expected a header of at most {} bytes, found {}", path,
                     kMostHeaderBytes, length));
   if (length > bytes.size())
-    return world_error(
+    return environment_error(
         fmt::format("{} is truncated: expected a header of {} bytes, found {}", path, length, bytes.size()),
         "download or save the file again");
   WEFT_TRY(header, read_safetensors_header(bytes.substr(0, length), path));
@@ -313,7 +313,7 @@ Result<Checkpoint> load(const std::string& path) try {
   checkpoint.storage = storage;
   return checkpoint;
 } catch (const std::bad_alloc&) {
-  return world_error(fmt::format("cannot read {}: not enough memory", path));
+  return environment_error(fmt::format("cannot read {}: not enough memory", path));
 }
 
 }  // namespace weft::formats

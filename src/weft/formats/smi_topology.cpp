@@ -83,7 +83,7 @@ std::vector<std::string_view> smi_lines(std::string_view text) {
 
 }  // namespace
 
-std::int32_t SmiTopology::nvlinks_of_a_gpu(std::int32_t most) const {
+std::int32_t SmiTopology::nvlinks_per_gpu(std::int32_t most) const {
   std::int32_t fewest = most;
   for (std::size_t i = 0; i < nvlinks.size(); ++i) {
     std::int64_t sum = 0;

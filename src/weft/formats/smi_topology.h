@@ -28,7 +28,7 @@ struct SmiTopology {
   std::int32_t gpus() const { return static_cast<std::int32_t>(nvlinks.size()); }
   // NVLinks of the GPU with the fewest, at most `most`: if the links to all peers exceed that, they
   // go to switches.
-  std::int32_t nvlinks_of_a_gpu(std::int32_t most) const;
+  std::int32_t nvlinks_per_gpu(std::int32_t most) const;
 };
 
 bool looks_like_smi_topology(std::string_view text);

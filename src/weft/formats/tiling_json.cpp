@@ -127,7 +127,7 @@ Result<std::vector<memory::TilingStep>> read_tiling_schedule(std::string_view te
   return steps;
 }
 
-Json tiling_schedule_json(const std::vector<memory::TilingStep>& steps, const memory::TilingPrice& price) {
+Json tiling_schedule_json(const std::vector<memory::TilingStep>& steps, const memory::TilingCost& price) {
   Json json = {{"subgraphs", Json::array()},
                {"granularities", Json::array()},
                {"tensors_to_retain", Json::array()},

@@ -21,6 +21,6 @@ Result<memory::TilingProblem> read_tiling_problem(std::string_view text);
 Result<std::vector<memory::TilingStep>> read_tiling_schedule(std::string_view text);
 
 // Includes the latencies from `price`.
-Json tiling_schedule_json(const std::vector<memory::TilingStep>& steps, const memory::TilingPrice& price);
+Json tiling_schedule_json(const std::vector<memory::TilingStep>& steps, const memory::TilingCost& price);
 
 }  // namespace weft::formats

@@ -79,8 +79,8 @@ class TopologyReader {
       return wrong("expected bandwidth_unit GB/s or chunks per round");
     const auto links = json.find("links");
     if (links == json.end() || !links->is_array() ||
-        links->size() > static_cast<std::size_t>(cluster::kMostLinks))
-      return wrong(fmt::format("expected links, a list of at most {}", cluster::kMostLinks));
+        links->size() > static_cast<std::size_t>(cluster::kMaxLinks))
+      return wrong(fmt::format("expected links, a list of at most {}", cluster::kMaxLinks));
     for (const Json& link : *links) WEFT_TRY_STATUS(read_link(link, scale));
     return {};
   }

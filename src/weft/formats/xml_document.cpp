@@ -70,7 +70,7 @@ Error syntax_error(std::string_view text, const pugi::xml_parse_result& result) 
   const std::string place = describe_place(text, std::min(offset, text.size()));
   const Span span{static_cast<std::uint32_t>(offset), offset < text.size() ? 1u : 0u};
   switch (result.status) {
-    case pugi::status_out_of_memory: return world_error("not enough memory for the XML");
+    case pugi::status_out_of_memory: return environment_error("not enough memory for the XML");
     case pugi::status_no_document_element: return user_error("XML has no element");
     case pugi::status_bad_doctype:
       return user_error(fmt::format("a DOCTYPE is not accepted: {}", place), "remove it", span);

@@ -42,7 +42,7 @@ bool Binder::fits(const LayerInput& given, std::span<const Symbol> wanted) {
   if (std::ranges::all_of(wanted, [&](Symbol index) { return type.has(index); })) return true;
   for (std::size_t d = 0; d < wanted.size(); ++d)
     if (const int place = type.position(wanted[d]); place >= 0 && place != static_cast<int>(d)) return false;
-  return given.order_is_said || type.rank() < 2;
+  return given.order_is_stated || type.rank() < 2;
 }
 
 Result<ValueId> Binder::fit_argument(const LayerInput& given, const syntax::Tensor& formal,
@@ -63,7 +63,7 @@ Result<ValueId> Binder::fit_argument(const LayerInput& given, const syntax::Tens
   return user_error(fmt::format("{}, whose order is not fixed", lists), {}, source.span);
 }
 
-// An error without a hint gets its hint from call_that_fits().
+// An error without a hint gets its hint from suggest_call().
 Status Binder::bind_arguments(const syntax::Source& source, const syntax::CreateLayer& layer,
                               std::span<const LayerInput> inputs, std::vector<IndexNames>& names) {
   if (inputs.size() != layer.arguments.size())
@@ -149,7 +149,7 @@ std::vector<Binder::Meaning> Binder::likely_meanings(const LayerInput& given, st
   std::vector<Meaning> best;
   int most = -1;
   do {
-    bool place = given.order_is_said, name = true, tie = true;
+    bool place = given.order_is_stated, name = true, tie = true;
     for (std::size_t d = 0; d < order.size(); ++d) {
       const Symbol outer = type.dims[d].index, inner = wanted[order[d]];
       place = place && order[d] == d;
@@ -167,7 +167,7 @@ std::vector<Binder::Meaning> Binder::likely_meanings(const LayerInput& given, st
 
 // The tensor as written in the call, with `names` for its indices. Empty if part of a split index,
 // or a merged index, would need another name, since its size may not be declared.
-std::optional<std::string> Binder::written_so(const LayerInput& given, std::span<const Symbol> names) {
+std::optional<std::string> Binder::as_call_argument(const LayerInput& given, std::span<const Symbol> names) {
   const plan::Type type = graph_.type(given.value);
   const std::string_view caller = *frames_[frames_.size() - 2].text;
   std::string text;
@@ -202,7 +202,7 @@ std::optional<std::string> Binder::written_so(const LayerInput& given, std::span
 
 // Replacements for a call whose indices do not match: the likeliest call, or several that are
 // equally likely. Empty if there are too many, or if renaming is not enough.
-std::vector<std::string> Binder::calls_that_fit(const syntax::Source& source,
+std::vector<std::string> Binder::candidate_calls(const syntax::Source& source,
                                                 const syntax::CreateLayer& layer,
                                                 std::span<const LayerInput> inputs) {
   std::vector<SymbolList> wanted(inputs.size());
@@ -282,7 +282,7 @@ std::vector<std::string> Binder::calls_that_fit(const syntax::Source& source,
             sizes.emplace(name_at(i, meaning_at(i, choice), d).value, type.dims[d].size);
         right = right && known->second == type.dims[d].size;
       }
-      const auto text = written_so(inputs[i], names);
+      const auto text = as_call_argument(inputs[i], names);
       if (!text) return {};
       arguments.push_back(*text);
     }
@@ -312,11 +312,11 @@ bool Binder::binds(const std::string& call) {
 
 // A hint for a call whose indices do not match. REQUIRES: the layer's frame is the last one. The
 // frame is left.
-std::string Binder::call_that_fits(const syntax::Source& source, const syntax::CreateLayer& layer,
+std::string Binder::suggest_call(const syntax::Source& source, const syntax::CreateLayer& layer,
                                    std::span<const LayerInput> inputs) {
   std::string words = fmt::format("rename indices with AS: {}", signature(layer));
   if (std::exchange(tries_, true)) return words;
-  std::vector<std::string> calls = calls_that_fit(source, layer, inputs);
+  std::vector<std::string> calls = candidate_calls(source, layer, inputs);
   leave_frame();
   std::erase_if(calls, [&](const std::string& call) { return !binds(call); });
   if (calls.empty()) return words;

@@ -83,7 +83,7 @@ Result<ValueId> Binder::use_indices(ValueId value, std::string_view name,
     WEFT_TRY(whole, merge_indices(value, use));
     value = whole;
   }
-  said_orders_.insert(value.value);
+  stated_orders_.insert(value.value);
   return value;
 }
 
@@ -101,8 +101,8 @@ bool Binder::order_is_open(ValueId value) {
     if (!seen.insert(next.value).second) continue;
     const plan::NodeView node = graph_.view(graph_.value(next).producer);
     const bool renames = node.node().op == &ops::rename();
-    if (said_orders_.contains(next.value) || !(renames || ops::is_pointwise(*node.node().op))) {
-      said_orders_.insert(value.value);  // do not walk a chain of layers again
+    if (stated_orders_.contains(next.value) || !(renames || ops::is_pointwise(*node.node().op))) {
+      stated_orders_.insert(value.value);  // do not walk a chain of layers again
       return false;
     }
     const plan::Type type = graph_.type(next);

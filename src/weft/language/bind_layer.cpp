@@ -99,7 +99,7 @@ Result<ValueId> Binder::call_layer(const syntax::Source& source) {
   std::vector<IndexNames> names;
   if (Status bound = bind_arguments(source, layer, inputs, names); !bound.ok()) {
     Error error = std::move(bound).error();
-    if (error.hint.empty()) error.hint = call_that_fits(source, layer, inputs);
+    if (error.hint.empty()) error.hint = suggest_call(source, layer, inputs);
     return error;
   }
   if (Status status = declare_sizes(layer.body, sizes); !status.ok())

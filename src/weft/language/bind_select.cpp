@@ -249,7 +249,7 @@ Result<ValueId> Binder::bind_item(const syntax::Item& item, const syntax::Select
     order.push_back(scope.groups[g].index);
   }
   WEFT_TRY(ordered, at(item.span, ops::add_transpose(graph_, value, order)));
-  said_orders_.insert(ordered.value);
+  stated_orders_.insert(ordered.value);
   return ordered;
 }
 

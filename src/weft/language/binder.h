@@ -25,7 +25,7 @@
 #include "weft/base/inline_vector.h"
 #include "weft/language/bind.h"
 #include "weft/language/functions.h"
-#include "weft/language/own_function.h"
+#include "weft/language/user_function.h"
 #include "weft/plan/graph/graph.h"
 #include "weft/plan/ops/build.h"
 
@@ -113,7 +113,7 @@ class Binder {
   struct LayerInput {  // a tensor argument of a layer call
     plan::ValueId value;
     std::string_view name;
-    bool order_is_said = true;  // whether the caller fixed its index order
+    bool order_is_stated = true;  // whether the caller fixed its index order
     const syntax::LayerArgument* written = nullptr;
   };
   struct IndexNames {  // an index's names in the layer and at the caller, and its tensor
@@ -131,11 +131,11 @@ class Binder {
   Meaning meaning_of_fit(const plan::Type& type, std::span<const Symbol> wanted);
   std::vector<Meaning> likely_meanings(const LayerInput& given, std::span<const Symbol> wanted,
                                        std::span<const IndexNames> tied);
-  std::optional<std::string> written_so(const LayerInput& given, std::span<const Symbol> names);
-  std::vector<std::string> calls_that_fit(const syntax::Source& source, const syntax::CreateLayer& layer,
+  std::optional<std::string> as_call_argument(const LayerInput& given, std::span<const Symbol> names);
+  std::vector<std::string> candidate_calls(const syntax::Source& source, const syntax::CreateLayer& layer,
                                           std::span<const LayerInput> inputs);
   bool binds(const std::string& call);
-  std::string call_that_fits(const syntax::Source& source, const syntax::CreateLayer& layer,
+  std::string suggest_call(const syntax::Source& source, const syntax::CreateLayer& layer,
                              std::span<const LayerInput> inputs);
   plan::ScopeId scope_of_call(const syntax::Source& source);
   Symbol unique_scope_name(plan::ScopeId parent, std::string_view name);
@@ -312,7 +312,7 @@ class Binder {
   std::vector<Undo> undo_;
   Repeat* repeat_ = nullptr;
   std::unordered_map<std::uint64_t, std::uint32_t> scope_names_;  // (parent, name) -> uses so far
-  std::unordered_set<std::uint32_t> said_orders_;                 // values with a stated index order
+  std::unordered_set<std::uint32_t> stated_orders_;                 // values with a stated index order
   std::vector<StateUpdate> updates_;
   std::vector<TopKNode> top_ks_;
   plan::ValueId step_;

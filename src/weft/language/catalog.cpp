@@ -10,7 +10,7 @@
 #include "weft/base/nearest.h"
 #include "weft/language/bind.h"
 #include "weft/language/define_cluster.h"
-#include "weft/language/own_function.h"
+#include "weft/language/user_function.h"
 #include "weft/language/parser.h"
 
 namespace weft::language {

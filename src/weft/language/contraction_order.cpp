@@ -108,14 +108,14 @@ class Exact {
       const FactorSet left = set ^ right;
       const Way &a = best_[left], &b = best_[right];
       const double cost = a.cost + b.cost + of_.cost(a.keeps, b.keeps, way.keeps, set == all);
-      if (way.left == 0 || cost < way.cost || (cost == way.cost && later_is_last(right, set ^ way.left)))
+      if (way.left == 0 || cost < way.cost || (cost == way.cost && prefers_later(right, set ^ way.left)))
         way.cost = cost, way.left = left;
     }
   }
 
   // Breaks ties between splits of equal cost: prefers a right side with fewer factors, then with
   // later ones.
-  static bool later_is_last(FactorSet right, FactorSet than) {
+  static bool prefers_later(FactorSet right, FactorSet than) {
     return std::popcount(right) < std::popcount(than) ||
            (std::popcount(right) == std::popcount(than) && right > than);
   }

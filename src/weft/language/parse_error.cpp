@@ -22,7 +22,7 @@ constexpr auto kStatementWords =
                                      "SHOW", "CLEAR", "DESCRIBE", "SAVE", "LOAD", "RUN", "SYNTHESIZE"});
 
 // Keywords of other SQL dialects, and their WeftQL equivalents.
-constexpr auto kForeignWords = std::to_array<std::pair<std::string_view, std::string_view>>({
+constexpr auto kOtherDialectWords = std::to_array<std::pair<std::string_view, std::string_view>>({
     {"HAVING", "WeftQL has no HAVING: filter in a query around this one"},
     {"ORDER", "WeftQL has no ORDER BY: GROUP BY gives the order of the indices"},
     {"LIMIT", "WeftQL has no LIMIT: write WHERE i < 10"},
@@ -287,7 +287,7 @@ std::string Grammar::remedy(std::span<const std::string_view> keywords) const {
   const std::string_view word = lexeme(token_.span);
   const bool is_keyword = is_reserved(token_.keyword);
   if (at(Kind::word) && !is_keyword) {
-    for (const auto& [foreign, advice] : kForeignWords)
+    for (const auto& [foreign, advice] : kOtherDialectWords)
       if (same_word(word, foreign)) return std::string(advice);
     // A single letter is a name, not a misspelled BY or AS.
     std::string hint = word.size() > 1 ? did_you_mean(word, keywords) : "";

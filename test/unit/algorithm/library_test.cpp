@@ -174,7 +174,7 @@ std::vector<Arguments> settings(const Algorithm& algorithm, std::int64_t ranks) 
   return result;
 }
 
-void expect_right(const Algorithm& algorithm, const Arguments& arguments) {
+void expect_correct(const Algorithm& algorithm, const Arguments& arguments) {
   SCOPED_TRACE(print(AlgorithmReference{algorithm.name(), arguments}));
   const auto moves = trace(algorithm, arguments, shipped_algorithms());
   ASSERT_TRUE(moves.ok()) << moves.error().message;
@@ -189,12 +189,12 @@ void expect_right(const Algorithm& algorithm, const Arguments& arguments) {
   EXPECT_EQ(claimed->wire.value_or(measured.wire), measured.wire);
 }
 
-void expect_right(std::string_view reference) {
+void expect_correct(std::string_view reference) {
   const auto parsed = parse_reference(reference);
   ASSERT_TRUE(parsed.ok()) << reference;
   const Algorithm* const algorithm = shipped_algorithms().find(parsed->name);
   ASSERT_TRUE(algorithm) << reference;
-  expect_right(*algorithm, parsed->arguments);
+  expect_correct(*algorithm, parsed->arguments);
 }
 
 // Whether the algorithm supports this number of ranks.
@@ -210,7 +210,7 @@ TEST_P(LibraryTest, EveryAlgorithmIsCorrectAndMeetsItsClaims) {
     const Algorithm& algorithm = *shipped_algorithms().find(name);
     for (const Arguments& arguments : settings(algorithm, GetParam())) {
       if (exists(algorithm, GetParam()))
-        expect_right(algorithm, arguments);
+        expect_correct(algorithm, arguments);
       else
         EXPECT_FALSE(check_arguments(algorithm, arguments).ok()) << name;
     }
@@ -233,7 +233,7 @@ TEST(Library, WorksOnManyRanks) {
       if (!exists(algorithm, ranks)) continue;
       const auto claimed = claims(algorithm, arguments);
       ASSERT_TRUE(claimed.ok()) << name;
-      if (ranks <= 17 || claimed->steps.value_or(0) < ranks / 2) expect_right(algorithm, arguments);
+      if (ranks <= 17 || claimed->steps.value_or(0) < ranks / 2) expect_correct(algorithm, arguments);
     }
   }
 }
@@ -249,7 +249,7 @@ TEST(Library, TotalReplacesChunks) {
     for (const Algorithm::Parameter& parameter : algorithm.parameters())
       if (!parameter.has_default && parameter.name != "ranks") arguments.emplace(parameter.name, 3);
     if (arguments.contains("columns")) arguments["columns"] = 2;
-    expect_right(algorithm, arguments);
+    expect_correct(algorithm, arguments);
     EXPECT_EQ(trace(algorithm, arguments, shipped_algorithms())->collective.chunks, 24) << name;
   }
 }
@@ -279,7 +279,7 @@ TEST(Library, CombinesParameters) {
            "all_gather_pat(ranks=13, chunks=2, aggregate=4)",
            "send_direct(ranks=5, chunks=2, channels=3, root=3, peer=1)",
        })
-    expect_right(reference);
+    expect_correct(reference);
 }
 
 // In each tree of the double binary tree, a rank that receives sums is a leaf of the other tree.

@@ -55,7 +55,7 @@ class ForkedJob final : public Job {
       header->cmsg_len = CMSG_LEN(sizeof(int));
       std::memcpy(CMSG_DATA(header), &mine.descriptor, sizeof(int));
     }
-    if (sendmsg(sockets_[rank_], &message, MSG_NOSIGNAL) < 0) return world_error("the other is gone");
+    if (sendmsg(sockets_[rank_], &message, MSG_NOSIGNAL) < 0) return environment_error("the other is gone");
     std::string buffer(4096, '\0');
     iovec into{buffer.data(), buffer.size()};
     message = {};
@@ -64,7 +64,7 @@ class ForkedJob final : public Job {
     message.msg_control = control;
     message.msg_controllen = sizeof control;
     const ssize_t got = recvmsg(sockets_[rank_], &message, MSG_CMSG_CLOEXEC);
-    if (got <= 0) return world_error("the other is gone or silent");
+    if (got <= 0) return environment_error("the other is gone or silent");
     Parcel& theirs = all[1 - rank_];
     theirs.bytes = buffer.substr(0, static_cast<std::size_t>(got));
     if (const cmsghdr* const header = CMSG_FIRSTHDR(&message))
@@ -78,9 +78,9 @@ class ForkedJob final : public Job {
   std::uint64_t on_death(DeathListener) override { return 0; }
   void forget(std::uint64_t) override {}
   Result<std::vector<std::int32_t>> agree_on_survivors(std::span<const std::int32_t>, Topic) override {
-    return world_error("not among two");
+    return environment_error("not among two");
   }
-  void on_question(std::function<std::string()>) override {}
+  void on_doctor_query(std::function<std::string()>) override {}
   void leave() override {}
 
  private:

@@ -11,7 +11,7 @@ namespace weft::session {
 
 // Rank 2 fails before the exchange for which the others wait.
 inline Status fail_as_rank_two(const std::shared_ptr<transport::Job>& job, std::span<const std::byte>) {
-  if (job->rank() == 2) return world_error("no disk", "buy one");
+  if (job->rank() == 2) return environment_error("no disk", "buy one");
   const std::int32_t all[] = {0, 1, 2};
   const auto met = job->exchange(all, {0, 1}, {});
   if (met.ok()) return {};
@@ -32,7 +32,7 @@ inline Status tell_what_it_is(const std::shared_ptr<transport::Job>& job, std::s
   return {};
 }
 
-inline constexpr run::NamedPart kRankParts[] = {{"fail as rank two", &fail_as_rank_two},
+inline constexpr run::NamedRankFunction kRankParts[] = {{"fail as rank two", &fail_as_rank_two},
                                                 {"tell what it is", &tell_what_it_is}};
 
 }  // namespace weft::session

@@ -26,9 +26,9 @@ inline cluster::Device some_gpu(double flops) {
 inline Machine machine_by_figures(const cluster::Cluster& on) {
   Machine made;
   made.costs = [&on](const plan::Mesh& mesh) { return cost::step_costs(on, mesh); };
-  made.prices = [&on](const plan::Mesh& mesh) -> Result<std::vector<distribute::AxisPrice>> {
+  made.prices = [&on](const plan::Mesh& mesh) -> Result<std::vector<distribute::AxisCost>> {
     WEFT_TRY(links, cost::mesh_links(on, mesh));
-    std::vector<distribute::AxisPrice> prices;
+    std::vector<distribute::AxisCost> prices;
     for (const cost::MeshLink& link : links) prices.push_back({link.latency_seconds, link.bytes_per_second});
     return prices;
   };

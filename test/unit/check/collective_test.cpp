@@ -37,7 +37,7 @@ TEST(CollectiveKind, FindsTheBufferWithABlockPerRank) {
   using enum Kind;
   for (const Kind kind : {all_gather, gather, reduce_scatter, scatter}) {
     EXPECT_TRUE(has_one_block(kind)) << name(kind);
-    EXPECT_TRUE(has_block_a_rank(kind)) << name(kind);
+    EXPECT_TRUE(has_block_per_rank(kind)) << name(kind);
     // The shared buffer has a block for every rank.
     Collective collective;
     collective.kind = kind;
@@ -45,10 +45,10 @@ TEST(CollectiveKind, FindsTheBufferWithABlockPerRank) {
     collective.chunks = 2;
     EXPECT_EQ(extent(collective, shared_buffer(kind), 0), 6) << name(kind);
   }
-  EXPECT_TRUE(has_block_a_rank(all_to_all));
+  EXPECT_TRUE(has_block_per_rank(all_to_all));
   EXPECT_FALSE(has_one_block(all_to_all));
   for (const Kind kind : {all_reduce, broadcast, reduce, send, barrier, custom})
-    EXPECT_FALSE(has_block_a_rank(kind)) << name(kind);
+    EXPECT_FALSE(has_block_per_rank(kind)) << name(kind);
 }
 
 TEST(CollectiveKind, BlocksAreConsecutive) {
@@ -64,9 +64,9 @@ TEST(CollectiveKind, BlocksAreConsecutive) {
 }
 
 TEST(Placement, EitherPlacementBecomesInPlace) {
-  EXPECT_EQ(any_one(Placement::either), Placement::in_place);
-  EXPECT_EQ(any_one(Placement::in_place), Placement::in_place);
-  EXPECT_EQ(any_one(Placement::out_of_place), Placement::out_of_place);
+  EXPECT_EQ(single_placement(Placement::either), Placement::in_place);
+  EXPECT_EQ(single_placement(Placement::in_place), Placement::in_place);
+  EXPECT_EQ(single_placement(Placement::out_of_place), Placement::out_of_place);
 }
 
 TEST(Finding, PrintsTheLocationFirst) {

@@ -38,7 +38,7 @@ Program of_steps(collective::Kind kind, std::int32_t chunks, std::vector<Step> s
 TEST(ChunkEarlyReads, FindsEarlyReadsOfARingOfTwo) {
   const auto program = program_for("all_reduce_ring", 2, 0);
   ASSERT_TRUE(program.ok());
-  const Placement placement = any_one((*program)->placement);
+  const Placement placement = single_placement((*program)->placement);
   const auto reads = find_early_reads(**program, 0, placement);
   ASSERT_TRUE(reads);
   // Chunks that are sent or added before the first receive come from the caller's input.

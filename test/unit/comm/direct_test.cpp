@@ -30,10 +30,10 @@ const int kCalls = thorough_or(80, 32);        // random calls per number of ran
 // Small, so that few bytes make many fragments and reuse every slot.
 DirectTuning small_tuning() {
   return {.mailbox_bytes = 256,
-          .piece_bytes = 1024,
-          .least_piece_bytes = 256,
+          .fragment_bytes = 1024,
+          .least_fragment_bytes = 256,
           .one_shot_bytes = 700,
-          .pieces_ahead = 2,
+          .fragments_ahead = 2,
           .in_place_bytes = 100};
 }
 
@@ -245,13 +245,13 @@ Status drive(DirectGroup& group, Operation& operation, std::minstd_rand& random)
     if (random() % 16 == 0) sched_yield();
     if (Clock::now() > end) {
       group.poison(group.rank(), 99);
-      return world_error("past the deadline");
+      return environment_error("past the deadline");
     }
   }
 }
 
 Status run(DirectGroup& group, const Call& call, std::uint64_t number, std::minstd_rand& random,
-           std::optional<DirectWay> way = {}) {
+           std::optional<DirectAlgorithm> way = {}) {
   Operation* const operation = group.start(call, number, way);
   const Status status = drive(group, *operation, random);
   group.finish(operation);
@@ -266,7 +266,7 @@ struct RandomCalls {
     Call call;
     std::vector<std::int64_t> counts;
     bool in_place = false;
-    std::optional<DirectWay> way;
+    std::optional<DirectAlgorithm> way;
   };
   std::int64_t below(std::int64_t limit) {
     return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(limit));
@@ -290,7 +290,7 @@ struct RandomCalls {
     const std::int64_t most = kMost[below(std::size(kMost))];
     call.count = below(most + 1);
     drawn.in_place = below(2) == 0;
-    if (below(3) == 0) drawn.way = static_cast<DirectWay>(below(std::int64_t{kDirectWays}));
+    if (below(3) == 0) drawn.way = static_cast<DirectAlgorithm>(below(std::int64_t{kDirectAlgorithms}));
     if (below(3) == 0 &&
         (collective::has_one_block(call.kind) || (call.kind == Kind::all_to_all && !drawn.in_place))) {
       drawn.counts.resize(static_cast<std::size_t>(call.kind == Kind::all_to_all ? ranks * ranks : ranks));
@@ -411,7 +411,7 @@ TEST(Direct, LongBlocksGiveEqualResultsByEitherAlgorithm) {
         const Buffers buffers(call, 3, rank, number, false, nullptr);
         Operation* const operation = group.start(call, static_cast<std::uint64_t>(number));
         if (single_copy_bytes < 0) {
-          EXPECT_EQ(operation->algorithm(), name(DirectWay::one_shot));
+          EXPECT_EQ(operation->algorithm(), name(DirectAlgorithm::one_shot));
         }
         ASSERT_TRUE(drive(group, *operation, pace).ok());
         group.finish(operation);
@@ -440,7 +440,7 @@ TEST(Direct, ReduceScatterReadsThroughTheKernel) {
         const Buffers buffers(call, ranks, rank, number, number % 4 < 2, nullptr);
         Operation* const operation = group.start(call, static_cast<std::uint64_t>(number));
         if (number > 2) {
-          EXPECT_EQ(operation->algorithm(), name(scatters ? DirectWay::single_copy : DirectWay::two_shot));
+          EXPECT_EQ(operation->algorithm(), name(scatters ? DirectAlgorithm::single_copy : DirectAlgorithm::two_shot));
         }
         ASSERT_TRUE(drive(group, *operation, pace).ok());
         group.finish(operation);
@@ -478,9 +478,9 @@ TEST(Direct, BroadcastReadsThroughTheKernel) {
       Call call{.kind = Kind::broadcast, .count = 5000, .type = ElementType::u8, .root = 1};
       const Buffers buffers(call, 3, rank, number, false, nullptr);
       Operation* const operation =
-          group.start(call, static_cast<std::uint64_t>(number), DirectWish(DirectWay::single_copy));
+          group.start(call, static_cast<std::uint64_t>(number), DirectOptions(DirectAlgorithm::single_copy));
       if (number == 5 && rank == 1) {
-        EXPECT_EQ(operation->algorithm(), name(DirectWay::single_copy));
+        EXPECT_EQ(operation->algorithm(), name(DirectAlgorithm::single_copy));
       }
       ASSERT_TRUE(drive(group, *operation, pace).ok());
       group.finish(operation);
@@ -507,20 +507,20 @@ TEST(Direct, NamesTheRankWhoseMemoryIsGone) {
     const auto group = world.attach(1);
     std::minstd_rand pace(1);
     for (std::uint64_t number = 0; number < 4; ++number)
-      if (!run(*group, call, number, pace, DirectWay::single_copy).ok()) _exit(1);
-    Operation* const last = group->start(call, 4, DirectWish(DirectWay::single_copy));
+      if (!run(*group, call, number, pace, DirectAlgorithm::single_copy).ok()) _exit(1);
+    Operation* const last = group->start(call, 4, DirectOptions(DirectAlgorithm::single_copy));
     last->step();  // announces the address of its memory
     kill(getpid(), SIGKILL);
   }
   const auto group = world.attach(0);
   std::minstd_rand pace(0);
   for (std::uint64_t number = 0; number < 4; ++number)
-    ASSERT_TRUE(run(*group, call, number, pace, DirectWay::single_copy).ok());
+    ASSERT_TRUE(run(*group, call, number, pace, DirectAlgorithm::single_copy).ok());
   int status = 0;
   waitpid(child, &status, 0);
   ASSERT_TRUE(WIFSIGNALED(status));
-  Operation* const last = group->start(call, 4, DirectWish(DirectWay::single_copy));
-  if (last->algorithm() != name(DirectWay::single_copy))
+  Operation* const last = group->start(call, 4, DirectOptions(DirectAlgorithm::single_copy));
+  if (last->algorithm() != name(DirectAlgorithm::single_copy))
     GTEST_SKIP() << "this kernel lets no process read another's memory";
   const Status read = drive(*group, *last, pace);
   ASSERT_FALSE(read.ok());
@@ -715,8 +715,8 @@ TEST(Direct, FailsEveryOperationWhenPoisoned) {
     ASSERT_TRUE(run(group, Call{.kind = Kind::barrier}, 0, pace).ok());
     if (rank == 2) {  // never calls again; another rank notices
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      group.poison(2, kPoisonedByDeath);
-      group.poison(1, kPoisonedByDeath);  // the first cause is kept
+      group.poison(2, kPoisonedByFailure);
+      group.poison(1, kPoisonedByFailure);  // the first cause is kept
       return;
     }
     const Status status = run(group, Call{.kind = Kind::barrier}, 1, pace);

@@ -121,10 +121,10 @@ TEST(DirectTrial, AllRanksFollowTheFirst) {
 
 TEST(DirectTrial, TheFirstCallerDecides) {
   SharedWord word = 0;
-  EXPECT_EQ(first_says(word, 1, 5), 5u);
-  EXPECT_EQ(first_says(word, 1, 7), 5u);
-  EXPECT_EQ(first_says(word, 2, 0), 0u);
-  EXPECT_EQ(first_says(word, 2, 3), 0u);
+  EXPECT_EQ(decide_first(word, 1, 5), 5u);
+  EXPECT_EQ(decide_first(word, 1, 7), 5u);
+  EXPECT_EQ(decide_first(word, 2, 0), 0u);
+  EXPECT_EQ(decide_first(word, 2, 3), 0u);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "weft/communication/comm/gpu/chunk_text.h"
+#include "weft/communication/comm/gpu/chunk_source.h"
 #include "weft/communication/comm/gpu/gpu_direct.h"
 
 namespace weft::comm::gpu {
@@ -159,7 +159,7 @@ TEST(GpuDirect, TablesHaveTheLayoutOfTheKernel) {
   EXPECT_EQ(sizeof(ChunkPlaces), 32u);
   EXPECT_EQ(sizeof(ChunkBlock), 16u);
   EXPECT_EQ(offsetof(ChunkStep, first), 24u);
-  const std::string text = chunk_text(ElementType::bf16, ReduceOp::max, 256, 4);
+  const std::string text = chunk_source(ElementType::bf16, ReduceOp::max, 256, 4);
   EXPECT_NE(text.find("__launch_bounds__(256, 4)"), std::string::npos);
   EXPECT_NE(text.find("typedef weft_bf16 weft_element;"), std::string::npos);
   EXPECT_EQ(text.find("{{"), std::string::npos);

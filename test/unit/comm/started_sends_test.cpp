@@ -135,7 +135,7 @@ void run_drawn(Communicator& world, const Drawn& drawn, std::mt19937 random, con
   std::ranges::shuffle(all, random);
   for (const UnderWay& one : all) {
     const auto status = one.work->wait_for(kHungSends);
-    if (!status) world.fail(world_error("a send hangs"));
+    if (!status) world.fail(environment_error("a send hangs"));
     ASSERT_TRUE(status) << label << ": message " << one.end.message << " hangs at rank " << me;
     ASSERT_TRUE(status->ok()) << label << ": " << status->error().message;
     for (std::size_t at = 0; at < one.bytes.size(); ++at)
@@ -217,7 +217,7 @@ TEST_P(StartedSendsOver, AllReceivesBeforeAllSends) {
       }
     for (const Work& work : works) {
       const auto status = work.wait_for(kHungSends);
-      if (!status) group.fail(world_error("a send hangs"));
+      if (!status) group.fail(environment_error("a send hangs"));
       ASSERT_TRUE(status && status->ok());
     }
     for (std::int32_t other = 0; other < ranks; ++other)

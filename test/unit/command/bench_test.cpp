@@ -137,11 +137,11 @@ TEST(BenchTurns, CountElementsAsNcclTestsDoes) {
 }
 
 TEST(BenchTurns, ABatchTakesAboutTenMilliseconds) {
-  EXPECT_EQ(measure::calls_of_a_batch(1e-3), 10);
-  EXPECT_EQ(measure::calls_of_a_batch(1), 1);
-  EXPECT_EQ(measure::calls_of_a_batch(1e-12), measure::calls_of_a_batch(0));
-  EXPECT_EQ(measure::calls_of_a_batch(std::numeric_limits<double>::quiet_NaN()),
-            measure::calls_of_a_batch(0));
+  EXPECT_EQ(measure::calls_per_batch(1e-3), 10);
+  EXPECT_EQ(measure::calls_per_batch(1), 1);
+  EXPECT_EQ(measure::calls_per_batch(1e-12), measure::calls_per_batch(0));
+  EXPECT_EQ(measure::calls_per_batch(std::numeric_limits<double>::quiet_NaN()),
+            measure::calls_per_batch(0));
 }
 
 // The expected output of every rank, computed by hand from the inputs that the pattern writes.
@@ -384,12 +384,12 @@ TEST(BenchRequests, ReportInvalidArguments) {
 }
 
 TEST(BenchLineUps, NameMissingPeers) {
-  measure::BenchWho who;
+  measure::BenchSelection who;
   who.transport = "shm";
   who.peers = {"gloo"};
   who.buffers = measure::BenchBuffers::both;
   who.programs = "/nonexistent";
-  const auto all = measure::line_up(who, 4);
+  const auto all = measure::select_contenders(who, 4);
   ASSERT_EQ(all.left_out.size(), 1U);
   EXPECT_NE(all.left_out[0].find("libgloo-dev"), std::string::npos);
   ASSERT_EQ(all.contenders.size(), 2U);
@@ -431,7 +431,7 @@ TEST(BenchRanks, AnswerTurnsUntilDisconnected) {
   setenv(measure::kBenchSocket, listener.name().c_str(), 1);
   Alone library;
   std::jthread rank([&] { EXPECT_TRUE(measure::serve_bench(library).ok()); });
-  std::optional<measure::BenchListener::Caller> caller;
+  std::optional<measure::BenchListener::Client> caller;
   while (!caller) caller = listener.accept();
   EXPECT_EQ(caller->process, getpid());
   EXPECT_EQ(caller->line.read(), "hello 0 1 alone");
@@ -502,7 +502,7 @@ TEST(BenchRoundRank, DISABLED_Serves) {
 }
 
 TEST(BenchRounds, SurviveVariantsThatHangOrExit) {
-  measure::BenchLineUp who;
+  measure::BenchContenders who;
   who.groups.push_back(
       {{"/proc/self/exe", "--gtest_filter=BenchRoundRank.*", "--gtest_also_run_disabled_tests"}, true, {}});
   who.contenders.push_back({"hanging", "", 0, false});

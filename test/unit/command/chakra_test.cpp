@@ -364,10 +364,10 @@ StepCosts arbitrary_costs() {
     return 1e-6 * static_cast<double>(1 + mix(mix(a) ^ mix(b + 7)) % 997);
   };
   return {[=](const program::Program&, const program::Task& task) {
-            return TaskPrice{draw(task.unit, static_cast<std::uint64_t>(task.begin)), Source::datasheet};
+            return TaskCost{draw(task.unit, static_cast<std::uint64_t>(task.begin)), Source::datasheet};
           },
           [=](const program::Exchange& exchange, std::size_t axis, std::int64_t bytes) {
-            return ExchangePrice{draw(axis, 1), draw(exchange.node.value, static_cast<std::uint64_t>(bytes)),
+            return ExchangeCost{draw(axis, 1), draw(exchange.node.value, static_cast<std::uint64_t>(bytes)),
                                  "ring", Source::datasheet};
           }};
 }

@@ -239,7 +239,7 @@ class PlanTextMutations : public ::testing::TestWithParam<std::string_view> {
       const auto graph = plan::read(text, ops::all());
       if (!graph.ok() && graph.error().message.empty()) return "an error without a message";
       EXPECT_TRUE(write_file_atomically(path, text).ok());
-      const Reply replies[] = {run(PlanProve{.what = {path}}), run(PlanShow{path}), run(PlanPrice{path})};
+      const Reply replies[] = {run(PlanProve{.what = {path}}), run(PlanShow{path}), run(PlanEstimate{path})};
       for (const Reply& reply : replies)
         if (reply.exit_code != ExitCode::ok && reply.exit_code != ExitCode::user_error)
           return fmt::format("exit {}: {}", static_cast<int>(reply.exit_code), reply.complaint);

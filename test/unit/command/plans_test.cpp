@@ -43,7 +43,7 @@ class Plans : public ::testing::Test {
   }
   Reply price(const std::string& text, std::string cluster = {}, std::string mesh = {},
               Format format = Format::text) {
-    return run(PlanPrice{file("step.plan", text), std::move(cluster), std::move(mesh), format});
+    return run(PlanEstimate{file("step.plan", text), std::move(cluster), std::move(mesh), format});
   }
   std::string file(const std::string& name, std::string_view text) {
     const std::string path = folder_ / name;
@@ -259,7 +259,7 @@ TEST_F(Plans, DoesNotEstimateInvalidPlans) {
   expect_refused(price("TRAIN digits_mlp"), "not a plan");
   expect_refused(price(replaced(written(), "= contract ", "= contrakt ")), "contract");
   expect_refused(price(replaced(written(), "# mesh: ", "# mehs: ")), "does not state its mesh");
-  EXPECT_EQ(run(PlanPrice{.file = "nowhere.plan"}).exit_code, ExitCode::world_error);
+  EXPECT_EQ(run(PlanEstimate{.file = "nowhere.plan"}).exit_code, ExitCode::environment_error);
 }
 
 // The search, the rules and the proof all stop in time, and the report says what was skipped.

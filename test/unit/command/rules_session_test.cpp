@@ -227,7 +227,7 @@ TEST_F(RulesSession, ReportsMissingFilesAndModels) {
   EXPECT_EQ(run(RulesApply{.plan = "resnet5", .files = {write("some.rules", kRules)}}).complaint,
             "error: no such file or shipped model: resnet5\n  did you mean 'resnet50'?\n");
   EXPECT_EQ(run(RulesApply{.plan = "resnet50", .device = "a10"}).exit_code, ExitCode::user_error);
-  EXPECT_EQ(run(RulesList{.files = {folder_.path() + "/none.rules"}}).exit_code, ExitCode::world_error);
+  EXPECT_EQ(run(RulesList{.files = {folder_.path() + "/none.rules"}}).exit_code, ExitCode::environment_error);
   EXPECT_EQ(run(RulesGenerate{.operators = "tasso"}).exit_code, ExitCode::user_error);
 }
 

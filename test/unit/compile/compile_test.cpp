@@ -333,7 +333,7 @@ TEST(Fuse, UnfusingKeepsDependencesOnTheSend) {
   const Cells cells(moves);
   const Instructions together = fuse(split(moves, cells, find_dependences(moves, cells)));
   ASSERT_EQ(together.list[1].op, Op::receive_copy_send);
-  const Instructions apart = take_apart(together, std::array<std::int32_t, 1>{1});
+  const Instructions apart = unfuse_instructions(together, std::array<std::int32_t, 1>{1});
   EXPECT_EQ(apart.list[1].op, Op::receive);
   EXPECT_EQ(apart.list[2].op, Op::send);
   EXPECT_EQ(apart.list[apart.list[2].taker].giver, 2);

@@ -68,7 +68,7 @@ TEST(SummationService, ProgramsAreProvenCorrect) {
   const auto algorithm = find_algorithm(library, kSummationService);
   ASSERT_TRUE(algorithm.ok());
   for (const auto& [workers, servers] : {std::pair{1, 1}, {2, 1}, {3, 2}, {4, 2}, {2, 3}, {5, 1}})
-    for (const int most : {1, 3, kMostOfPart}) {
+    for (const int most : {1, 3, kMostSplitChunks}) {
       const SummationService service = best_split(workers, servers, 1, most);
       auto reference = parse_reference(print(service));
       ASSERT_TRUE(reference.ok());

@@ -66,7 +66,7 @@ class ExchangeTimesTest : public testing::Test {
     auto statistics = Statistics::open(file_, Access::write, "m");
     const std::vector<RankSteps> ranks = {{&program, first}, {&program, second}};
     const Status kept =
-        learn_exchanges(*statistics, plan::read_mesh("rank=2").value(), ranks, transport, concurrency_);
+        record_exchanges(*statistics, plan::read_mesh("rank=2").value(), ranks, transport, concurrency_);
     ASSERT_TRUE(kept.ok()) << kept.error().message;
   }
 
@@ -96,12 +96,12 @@ TEST_F(ExchangeTimesTest, RecordsDurationAndWaits) {
 // Reductions with servers take another time than those of ranks alone or with another number of
 // servers.
 TEST_F(ExchangeTimesTest, DistinguishesReductionsWithServers) {
-  EXPECT_EQ(transport_with("shm", 0), "shm");
-  EXPECT_EQ(without_servers(transport_with("tcp", 3)), "tcp");
-  EXPECT_EQ(without_servers("shm"), "shm");
-  learn_two_ranks(transport_with("shm", 2));
+  EXPECT_EQ(transport_with_servers("shm", 0), "shm");
+  EXPECT_EQ(transport_without_servers(transport_with_servers("tcp", 3)), "tcp");
+  EXPECT_EQ(transport_without_servers("shm"), "shm");
+  learn_two_ranks(transport_with_servers("shm", 2));
   const auto knows = [&](std::int64_t servers) {
-    return read(transport_with("shm", servers)).price(Kind::all_reduce, 2, 16, by_the_byte).has_value();
+    return read(transport_with_servers("shm", servers)).price(Kind::all_reduce, 2, 16, by_the_byte).has_value();
   };
   EXPECT_TRUE(knows(2));
   EXPECT_FALSE(knows(0));
@@ -143,7 +143,7 @@ TEST_F(ExchangeTimesTest, IgnoresWaitsDueToImbalance) {
   auto statistics = Statistics::open(file_, Access::write, "m");
   const std::vector<RankSteps> ranks = {{&program, early}, {&program, late}};
   ASSERT_TRUE(
-      learn_exchanges(*statistics, plan::read_mesh("rank=2").value(), ranks, "shm", concurrency_).ok());
+      record_exchanges(*statistics, plan::read_mesh("rank=2").value(), ranks, "shm", concurrency_).ok());
   const auto price = read().price(Kind::all_reduce, 2, 16, by_the_byte);
   EXPECT_DOUBLE_EQ(price->own, 1);
   EXPECT_NEAR(price->late, 0, 1e-9);
@@ -158,7 +158,7 @@ TEST_F(ExchangeTimesTest, StepCostsUseThem) {
   const StepCosts costs =
       step_costs(local, plan::read_mesh("rank=2").value(), {.statistics = &*statistics, .processors = 2})
           .value();
-  const ExchangePrice price = costs.exchange({}, 0, 16);
+  const ExchangeCost price = costs.exchange({}, 0, 16);
   EXPECT_DOUBLE_EQ(price.seconds(), 1.5);
   EXPECT_EQ(price.source, Source::measured);
 }

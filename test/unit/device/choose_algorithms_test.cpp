@@ -28,7 +28,7 @@ return y=%4
 StepCosts by_size(std::int64_t few_bytes) {
   StepCosts costs;
   costs.exchange = [few_bytes](const program::Exchange&, std::size_t, std::int64_t bytes) {
-    ExchangePrice price;
+    ExchangeCost price;
     price.algorithm = bytes <= few_bytes ? "few" : "many";
     if (price.algorithm == "many") price.protocol = collective::Protocol::ll128;
     return price;
@@ -98,7 +98,7 @@ TEST(ChooseAlgorithms, RejectsRanksWithDifferentCollectives) {
 
 // Tables show a short name; the program has the full name.
 TEST(ChooseAlgorithms, ShortNamesOmitTheCollective) {
-  ExchangePrice price;
+  ExchangeCost price;
   price.algorithm = "all_reduce_ring(channels=3)";
   price.protocol = collective::Protocol::ll128;
   EXPECT_EQ(short_name(plan::ExchangeKind::all_reduce, price), "ring(channels=3) LL128");

@@ -39,7 +39,7 @@ TEST(KernelSource, IncludesEachFileOnceInOrder) {
   const std::string source = kernel_source("attention_tensor_gradient", "constexpr int kQueries = 7;\n");
   const std::size_t definitions = source.find("kQueries = 7"), common = source.find("int weft_end("),
                     tiles = source.find("void weft_mma("), dots = source.find("void weft_dots("),
-                    kernel = source.find("void weft_keys_back(");
+                    kernel = source.find("void weft_attention_dk_dv(");
   EXPECT_LT(definitions, common);
   EXPECT_LT(common, tiles);
   EXPECT_LT(common, dots);

@@ -143,7 +143,7 @@ TEST(KernelsAttention, GradientMatchesItsDefinition) {
     auto dq = unwritten(static_cast<std::int64_t>(c.q.size())),
          dk = unwritten(static_cast<std::int64_t>(c.k.size())),
          dv = unwritten(static_cast<std::int64_t>(c.v.size()));
-    attend_back(c.how, 0, Case::kHeads, c.q.data(), c.k.data(), c.v.data(), y.data(), sums.data(),
+    attend_gradient(c.how, 0, Case::kHeads, c.q.data(), c.k.data(), c.v.data(), y.data(), sums.data(),
                 c.dy.data(), c.mask_or_none(), {dq.data(), dk.data(), dv.data()}, room.data());
     auto operands = c.operands();
     const std::string row = fmt::format("h=2,g={},s={}", shape.sharing, shape.queries);
@@ -186,10 +186,10 @@ BothSlopes both_slopes(const Case& c, const std::array<const NarrowRows*, 4>& q_
   const NarrowRows y_read(q->dtype, y);  // also rounds y
   BothSlopes made{{c.q, c.k, c.v}, {*q, *k, *v}};
   auto& [dq, dk, dv] = made.wide;
-  attend_back(c.how, 0, Case::kHeads, c.q.data(), c.k.data(), c.v.data(), y.data(), sums.data(), c.dy.data(),
+  attend_gradient(c.how, 0, Case::kHeads, c.q.data(), c.k.data(), c.v.data(), y.data(), sums.data(), c.dy.data(),
               c.mask_or_none(), {dq.data(), dk.data(), dv.data()}, room.data());
   auto& [dq_to, dk_to, dv_to] = made.narrow;
-  attend_back(c.how, 0, Case::kHeads, q->input(), k->input(), v->input(), y_read.input(), sums.data(),
+  attend_gradient(c.how, 0, Case::kHeads, q->input(), k->input(), v->input(), y_read.input(), sums.data(),
               dy->input(), c.mask_or_none(), {dq_to.output(), dk_to.output(), dv_to.output()}, room.data());
   return made;
 }

@@ -4,7 +4,7 @@
 
 #include "weft/parallel/distribute/convert.h"
 #include "weft/parallel/distribute/index_roles.h"
-#include "weft/parallel/distribute/open_nodes.h"
+#include "weft/parallel/distribute/decompose_nodes.h"
 #include "weft/plan/graph/text.h"
 #include "weft/plan/spmd/localize.h"
 
@@ -322,16 +322,16 @@ TEST(Distribution, UnequalMicroBatchesAreTheLastAxisWithinAStage) {
       *read_distribution("data=2: slice b, micro-batches 5:3; stage=2: stage; gpu=2: slice b; micro=4");
   EXPECT_EQ(axes_within_stage(whole), (std::vector<std::size_t>{2, 0}));
   EXPECT_EQ(print(within_stage(whole)), "gpu=2: slice b; data=2: slice b");
-  EXPECT_TRUE(is_in_time(*read_distribution("data=2: slice b, micro-batches 5:3")));
+  EXPECT_TRUE(is_pipelined(*read_distribution("data=2: slice b, micro-batches 5:3")));
 }
 
 TEST(Distribution, SeparatesStagesFromLayouts) {
   const Distribution whole = *read_distribution("data=4: slice b; stage=2: stage; gpu=2: slice f; micro=4");
-  EXPECT_TRUE(is_in_time(whole));
+  EXPECT_TRUE(is_pipelined(whole));
   EXPECT_EQ(stage_axis(whole), 1U);
   EXPECT_EQ(print(within_stage(whole)), "data=4: slice b; gpu=2: slice f");
-  EXPECT_FALSE(is_in_time(within_stage(whole)));
-  EXPECT_TRUE(is_in_time(*read_distribution("gpu=2: slice b; micro=2")));
+  EXPECT_FALSE(is_pipelined(within_stage(whole)));
+  EXPECT_TRUE(is_pipelined(*read_distribution("gpu=2: slice b; micro=2")));
   EXPECT_EQ(complaint("gpu=2: slice b; micro=2"),
             "stages and micro-batches are not layouts: only the plan of a stage is distributed | ");
 }
@@ -350,7 +350,7 @@ TEST(Distribute, NodesKeepTheirPhases) {
        {"node=2: slice b, shard parameters; gpu=2: slice h, f", "gpu=2: slice h, f, v, s"}) {
     const DistributedPlan plan = distributed(gpt(), text);
     plan::Graph open;
-    if (!plan.opened.empty()) open = open_nodes(gpt().graph, plan.opened).value();
+    if (!plan.opened.empty()) open = decompose_nodes(gpt().graph, plan.opened).value();
     const plan::Graph& one_device = plan.opened.empty() ? gpt().graph : open;
     for (std::size_t n = 0; n < plan.graph.node_count(); ++n)
       EXPECT_EQ(plan.graph.node(plan::NodeId(n)).when, one_device.node(plan.origin[n]).when)

@@ -12,7 +12,7 @@
 #include "distribute_case.h"
 #include "mutated_plan.h"
 #include "two_steps.h"
-#include "weft/parallel/distribute/promises.h"
+#include "weft/parallel/distribute/requirements.h"
 #include "weft/parallel/distribute/proof_meshes.h"
 #include "weft/parallel/distribute/prove.h"
 #include "weft/parallel/distribute/replay.h"
@@ -144,7 +144,7 @@ class PlanMutations : public ::testing::TestWithParam<MutatedModel> {
   // "" if the plan is proven, at its own sizes or at all other sizes.
   std::string refusal(const DistributedPlan& plan) const {
     if (others_.empty()) return why(prove(one_device_, plan));
-    if (const auto broken = find_broken_promise(one_device_, plan)) return broken->what;
+    if (const auto broken = find_broken_requirement(one_device_, plan)) return broken->what;
     const std::vector<plan::Mesh> meshes = proof_meshes(plan);
     for (std::size_t i = 0; i < others_.size(); ++i) {
       const auto small = replay(plan, one_device_, others_[i], meshes[i % meshes.size()]);

@@ -27,7 +27,7 @@ plan::Graph gpt(std::int64_t layers = 1) {
 }
 
 struct Broken {
-  Broken(const plan::Graph& graph, DistantFault fault, const FlightOptions& how = {})
+  Broken(const plan::Graph& graph, DistantFault fault, const FlightRecorderOptions& how = {})
       : device(std::make_shared<DistantDevice>(fault)) {
     auto program = program::compile(std::make_shared<plan::Graph>(graph.clone())).value();
     name = program::describe(program, program.units[fault.unit]);
@@ -47,7 +47,7 @@ struct Broken {
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-TEST(DeviceFlights, TheFirstStepNamesTheFailedUnit) {
+TEST(DeviceFlightRecorder, TheFirstStepNamesTheFailedUnit) {
   for (const std::size_t unit : {std::size_t{0}, std::size_t{3}, std::size_t{17}}) {
     Broken broken(gpt(), {DistantFault::Kind::fails, unit}, {.rank = 2, .ranks = 4});
     const Status status = broken.rank->step();
@@ -64,7 +64,7 @@ TEST(DeviceFlights, TheFirstStepNamesTheFailedUnit) {
   }
 }
 
-TEST(DeviceFlights, ARecordedStepNamesTheStepAndTheRemainingUnits) {
+TEST(DeviceFlightRecorder, ARecordedStepNamesTheStepAndTheRemainingUnits) {
   Broken broken(gpt(3), {DistantFault::Kind::fails, 80, /*good_launches=*/2});
   broken.rank->count_from(41);
   ASSERT_GT(broken.tasks, 128u);
@@ -81,7 +81,7 @@ TEST(DeviceFlights, ARecordedStepNamesTheStepAndTheRemainingUnits) {
   EXPECT_TRUE(has(error.hint, "serialize_kernels = true")) << error.hint;
 }
 
-TEST(DeviceFlights, UnitByUnitNamesTheFailedUnitInAnyStep) {
+TEST(DeviceFlightRecorder, UnitByUnitNamesTheFailedUnitInAnyStep) {
   Broken broken(gpt(3), {DistantFault::Kind::fails, 80, /*good_launches=*/2}, {.unit_by_unit = true});
   ASSERT_TRUE(broken.rank->step().ok());
   ASSERT_TRUE(broken.rank->step().ok());
@@ -93,7 +93,7 @@ TEST(DeviceFlights, UnitByUnitNamesTheFailedUnitInAnyStep) {
   EXPECT_FALSE(has(status.error().hint, "serialize_kernels")) << status.error().hint;
 }
 
-TEST(DeviceFlights, UnitByUnitGivesEqualResults) {
+TEST(DeviceFlightRecorder, UnitByUnitGivesEqualResults) {
   const plan::Graph graph = gpt();
   Broken at_once(graph, {}), one_by_one(graph, {}, {.unit_by_unit = true});
   for (int step = 0; step < 3; ++step)
@@ -102,7 +102,7 @@ TEST(DeviceFlights, UnitByUnitGivesEqualResults) {
   for (const auto& [name, tensor] : wanted) EXPECT_EQ(found.at(name).data, tensor.data) << name;
 }
 
-TEST(DeviceFlights, GivesUpOnAHang) {
+TEST(DeviceFlightRecorder, GivesUpOnAHang) {
   for (const int good : {0, 2}) {
     Broken broken(gpt(3), {DistantFault::Kind::never_ends, 80, good}, {.timeout = 0.05});
     for (int i = 0; i < good; ++i) ASSERT_TRUE(broken.rank->step().ok());
@@ -119,16 +119,16 @@ TEST(DeviceFlights, GivesUpOnAHang) {
   }
 }
 
-TEST(DeviceFlights, ReportsAHangToDoctor) {
+TEST(DeviceFlightRecorder, ReportsAHangToDoctor) {
   Broken broken(gpt(), {DistantFault::Kind::never_ends, 3}, {.rank = 1, .ranks = 2});
   Status status;
   std::thread stepping([&] { status = broken.rank->step(); });
   std::string answer;
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   do {
-    const auto patients = transport::ask_ranks(::getpid(), std::chrono::seconds(5));
+    const auto patients = transport::query_ranks(::getpid(), std::chrono::seconds(5));
     ASSERT_TRUE(patients.ok());
-    for (const transport::Patient& patient : *patients)
+    for (const transport::RankReport& patient : *patients)
       if (patient.rank == 1 && patient.ranks == 2) answer = patient.answer;
   } while (!has(answer, "in unit 4 of") && std::chrono::steady_clock::now() < deadline);
   broken.device->abandon();  // the kernel returns
@@ -136,7 +136,7 @@ TEST(DeviceFlights, ReportsAHangToDoctor) {
   EXPECT_TRUE(has(answer, "waits for distant in step 1 for ")) << answer;
   EXPECT_TRUE(has(answer, broken.name)) << answer;
   EXPECT_TRUE(has(answer, "unit after unit  running")) << answer;
-  const auto later = transport::ask_ranks(::getpid(), std::chrono::seconds(5));
+  const auto later = transport::query_ranks(::getpid(), std::chrono::seconds(5));
   ASSERT_TRUE(later.ok());
 }
 

@@ -386,7 +386,7 @@ class ScriptedExchanger final : public Exchanger {
   }
   Result<Handle> start(const program::Exchange& exchange, const std::byte* operand,
                        std::byte* result) override {
-    if (++runs > good_runs) return world_error("rank 1 died");
+    if (++runs > good_runs) return environment_error("rank 1 died");
     std::memmove(result, operand, static_cast<std::size_t>(exchange.counts.at(0)) * sizeof(float));
     return Handle{};
   }
@@ -416,7 +416,7 @@ class SlowOnDevice final : public Exchanger {
     return {};
   }
   Result<Handle> start(const program::Exchange&, const std::byte*, std::byte*) override {
-    return world_error("the host was asked");
+    return environment_error("the host was asked");
   }
   bool test(Handle) override { return true; }
   Status wait(Handle) override { return {}; }
@@ -510,7 +510,7 @@ class MeetingExchanger final : public Exchanger {
     const std::lock_guard lock(mutex);
     const Handle handle{started++};
     changed.notify_all();
-    if (handle.number == fails) return world_error("rank 3 died");
+    if (handle.number == fails) return environment_error("rank 3 died");
     std::memmove(result, operand, static_cast<std::size_t>(exchange.counts.at(0)) * sizeof(float));
     return handle;
   }
@@ -519,8 +519,8 @@ class MeetingExchanger final : public Exchanger {
     if (handle.number != 0) return {};
     std::unique_lock lock(mutex);
     const bool met = changed.wait_for(lock, 20s, [&] { return stopped > 0 || (started > 1 && fails != 1); });
-    if (stopped > 0) return world_error("stopped");
-    return met ? Status() : Status(world_error("the second was not started while the first was under way"));
+    if (stopped > 0) return environment_error("stopped");
+    return met ? Status() : Status(environment_error("the second was not started while the first was under way"));
   }
   void stop(const Error& why) override {
     const std::lock_guard lock(mutex);
@@ -598,10 +598,10 @@ TEST(Exchanger, StoppingARankEndsTheWaitsOfOthers) {
     if (rank != 0) {
       auto handle = exchanger.start(mine.exchange, reinterpret_cast<const std::byte*>(mine.operand.data()),
                                     reinterpret_cast<std::byte*>(mine.result.data()));
-      if (rank == 3) exchanger.stop(world_error("rank 3 cannot go on"));
+      if (rank == 3) exchanger.stop(environment_error("rank 3 cannot go on"));
       status = handle.ok() ? exchanger.wait(*handle) : Status(handle.error());
     } else {
-      exchanger.stop(world_error("rank 0 cannot go on"));
+      exchanger.stop(environment_error("rank 0 cannot go on"));
       status = exchanger.run(mine.exchange, reinterpret_cast<const std::byte*>(mine.operand.data()),
                              reinterpret_cast<std::byte*>(mine.result.data()));
     }

@@ -48,7 +48,7 @@ class BrokenGpu final : public device::Device {
     *passes_left() = 0;
     const auto at = reinterpret_cast<device::cuda::DevicePointer>(passes_->bytes().data());
     return std::unique_ptr<device::Kernel>(
-        std::make_unique<comm::gpu::GpuLaunch>("a fault", [=](const device::cuda::LaunchPlace& place) {
+        std::make_unique<comm::gpu::GpuLaunch>("a fault", [=](const device::cuda::LaunchContext& place) {
           return device::cuda::Parameters().pointer(at).launch(place, function, {1, 1}, {1, 1});
         }));
   }
@@ -94,7 +94,7 @@ std::string of_task() {
 }
 
 // Ends the process as the program would: prints the error and exits with its code.
-[[noreturn]] void run_broken(std::string_view text, unsigned long long good_steps, const FlightOptions& how) {
+[[noreturn]] void run_broken(std::string_view text, unsigned long long good_steps, const FlightRecorderOptions& how) {
   auto gpu = device::cuda::Gpu::open(0, true);
   program::Program program = program_for_gpu();
   auto device = std::make_shared<BrokenGpu>(*gpu, program.tasks[kTask].unit, std::string(text));

@@ -130,13 +130,13 @@ conv2d-weight-gradient | f32[b=6,o=24,h=9,w=9] | f32[b=6,c=40,h=9,w=9] | {paddin
   }
 }
 
-struct ByDefinition {
+struct ReferenceOps {
   std::string_view row, why;
 };
 
 TEST(OwnKernels, ReportWhyTheDefinitionRuns) {
   if (on_another_device()) GTEST_SKIP() << "it has kernels of its own";
-  const ByDefinition rows[] = {
+  const ReferenceOps rows[] = {
       {"contract | f32[b=2,d=3] | f32[d=3,f=2] | f32[f=2,c=2] | {to=[b,c]}",
        "it multiplies 3 factors at once"},
       {"contract | i32[b=2,d=3] < 4 | i32[d=3,f=2] < 4 | {to=[b,f]}", "its elements are i32"},
@@ -145,11 +145,11 @@ TEST(OwnKernels, ReportWhyTheDefinitionRuns) {
       {"batch-norm:4 | f32[b=3,c=2,g=2] | f32[g=2,c=2] | f32[c=2,g=2] > 0 | {over=[b]}",
        "its statistics have 2 indices"},
   };
-  for (const ByDefinition& row : rows) {
+  for (const ReferenceOps& row : rows) {
     const ops::Case c = ops::read_cases(row.row)[0];
     const plan::Graph graph = ops::graph_of(c);
     EXPECT_EQ(start(graph, 1)->reference_units(), 1u) << row.row;
-    EXPECT_EQ(program::why_by_definition(graph.view(plan::NodeId(graph.node_count() - 1))), row.why);
+    EXPECT_EQ(program::why_reference_op(graph.view(plan::NodeId(graph.node_count() - 1))), row.why);
   }
 }
 

@@ -27,7 +27,7 @@ TEST(ProductPieces, ComposeTheWholeProduct) {
           std::vector<double> a(40 * 40), b(40 * 40), c(40 * 40, 7.0);
           for (auto* numbers : {&a, &b})
             for (double& number : *numbers) number = static_cast<double>(random.between(-9, 9));
-          const std::vector<ProductPiece> pieces = even_pieces(product, 1);
+          const std::vector<ProductPiece> pieces = split_evenly(product, 1);
           for (const ProductPiece& piece : pieces)
             for (std::int64_t i = 0; i < piece.m; ++i)
               for (std::int64_t j = 0; j < piece.n; ++j) {
@@ -54,9 +54,9 @@ TEST(ProductPieces, DoNotSplitWithoutGain) {
   product.m = 17, product.n = 25, product.k = 31;
   for (program::Operand* operand : {&product.a, &product.b, &product.c}) operand->row_stride = 40;
   const ProductPiece whole{.m = 17, .n = 25, .k = 31};
-  EXPECT_EQ(even_pieces(product, 1 << 20), std::vector{whole});  // too little work
+  EXPECT_EQ(split_evenly(product, 1 << 20), std::vector{whole});  // too little work
   product.b.row_stride = 41;                                     // unaligned rows
-  EXPECT_EQ(even_pieces(product, 1), std::vector{whole});
+  EXPECT_EQ(split_evenly(product, 1), std::vector{whole});
 }
 
 }  // namespace

@@ -10,10 +10,10 @@
 namespace weft::explain {
 namespace {
 
-using transport::Patient;
+using transport::RankReport;
 
 TEST(Diagnosis, StartsWithASummary) {
-  const Patient patients[] = {
+  const RankReport patients[] = {
       {4711, 0, 3,
        "rank 0 of 3, process 4711\n  waits for rank 1 in an exchange for 4.2 s (group 0, number 7)\n", ""},
       {4712, 1, 3, "rank 1 of 3, process 4712\n  computes\n", ""},
@@ -43,14 +43,14 @@ TEST(Diagnosis, DoesNotReportShortWaits) {
       "    call  what                       algorithm  state  pieces  waits for  for\n";
   for (const std::string wait : {"", "  waits for rank 1 in an exchange for 20 us (group 0, number 7)\n",
                                  "  waits for rank 1 in all_reduce of 4 f32, sum for 999 ms\n"}) {
-    const Patient patients[] = {{1, 0, 2, "rank 0 of 2, process 1\n" + wait + heading + row(1), ""}};
+    const RankReport patients[] = {{1, 0, 2, "rank 0 of 2, process 1\n" + wait + heading + row(1), ""}};
     EXPECT_TRUE(print_text(patients).starts_with("1 rank here: it is not waiting\n\n"))
         << print_text(patients);
     EXPECT_NE(print_json(patients).find("\"waiting\":0"), std::string::npos);
   }
   for (const std::string time : {"1 s", "12.5 s", "3.1 min", "a time that nobody can read"}) {
     const std::string wait = fmt::format("  waits for rank 1 in all_reduce of 4 f32, sum for {}\n", time);
-    const Patient patients[] = {{1, 0, 2, "rank 0 of 2, process 1\n" + wait + heading + row(1), ""}};
+    const RankReport patients[] = {{1, 0, 2, "rank 0 of 2, process 1\n" + wait + heading + row(1), ""}};
     EXPECT_TRUE(
         print_text(patients).starts_with("1 rank here: 1 waits\nrank 0 waits for rank 1 in all_reduce"))
         << print_text(patients);
@@ -61,7 +61,7 @@ TEST(Diagnosis, PrintsTheLastCallsOfEachTable) {
   std::string answer = "rank 0 of 2, process 1\n    call  what\n";
   for (int call = 0; call < 256; ++call) answer += row(call);
   answer += "  of the GPU\n    step  what\n" + row(7);
-  const Patient patients[] = {{1, 0, 2, answer, ""}};
+  const RankReport patients[] = {{1, 0, 2, answer, ""}};
   const std::string text = print_text(patients, 10);
   EXPECT_EQ(std::ranges::count(text, '\n'), 2 + 1 + 1 + 1 + 10 + 1 + 1 + 1) << text;
   EXPECT_NE(text.find("246 earlier: weft doctor --all\n" + row(246)), std::string::npos) << text;

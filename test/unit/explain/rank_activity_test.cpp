@@ -10,15 +10,15 @@ namespace {
 
 using std::chrono::steady_clock;
 
-transport::Patient patient(std::int32_t rank, std::string figures) {
+transport::RankReport patient(std::int32_t rank, std::string figures) {
   return {.process = 4711 + rank, .rank = rank, .ranks = 2, .answer = "rank", .figures = std::move(figures)};
 }
 
 const steady_clock::time_point kBegin{};
 
 TEST(RankActivity, RatesAreSinceTheLastSnapshot) {
-  const auto before = picture_of({patient(0, "tallies 1\nall_reduce 100 4096 0 0 0.5\n")}, kBegin);
-  const auto now = picture_of({patient(0, "tallies 1\nall_reduce 120 2004096 1 0 1.0\nbarrier 4 0 0 1 0\n"),
+  const auto before = snapshot_of({patient(0, "tallies 1\nall_reduce 100 4096 0 0 0.5\n")}, kBegin);
+  const auto now = snapshot_of({patient(0, "tallies 1\nall_reduce 120 2004096 1 0 1.0\nbarrier 4 0 0 1 0\n"),
                                patient(1, "tallies 1\n")},
                               kBegin + std::chrono::seconds(2));
   EXPECT_EQ(print_text(now, before, 100),
@@ -36,9 +36,9 @@ TEST(RankActivity, RatesAreSinceTheLastSnapshot) {
 }
 
 TEST(RankActivity, ARankThatDoesNotAnswerShowsItsState) {
-  transport::Patient stopped{.process = 7};
+  transport::RankReport stopped{.process = 7};
   stopped.state = "stopped (T)";
-  const auto picture = picture_of({stopped, patient(1, "")}, kBegin);
+  const auto picture = snapshot_of({stopped, patient(1, "")}, kBegin);
   EXPECT_EQ(print_text(picture, {}, 100),
             "rank  process  state\n"
             "            7  stopped (T)\n"
@@ -48,9 +48,9 @@ TEST(RankActivity, ARankThatDoesNotAnswerShowsItsState) {
 
 // A process that was restarted under the same number has lower counters than before.
 TEST(RankActivity, DecreasedCountersHaveNoRate) {
-  const auto before = picture_of({patient(0, "tallies 1\nall_reduce 100 4096 0 0 0.5\n")}, kBegin);
+  const auto before = snapshot_of({patient(0, "tallies 1\nall_reduce 100 4096 0 0 0.5\n")}, kBegin);
   const auto now =
-      picture_of({patient(0, "tallies 1\nall_reduce 1 40 0 0 0\n")}, kBegin + std::chrono::seconds(1));
+      snapshot_of({patient(0, "tallies 1\nall_reduce 1 40 0 0 0\n")}, kBegin + std::chrono::seconds(1));
   EXPECT_EQ(print_text(now, before, 100).find("calls/s"), std::string::npos);
 }
 

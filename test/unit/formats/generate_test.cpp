@@ -229,7 +229,7 @@ TEST(Follows, DerivesRulesFromSeveralOthers) {
   theory.add(distribute, true, true);
   EXPECT_FALSE(theory.derive(asked).has_value());
   theory.add(twice, true, true);
-  EXPECT_EQ(theory.derive_shortly(asked, {}), (std::vector<std::size_t>{0, 1}));
+  EXPECT_EQ(theory.derive_minimal(asked, {}), (std::vector<std::size_t>{0, 1}));
   EXPECT_FALSE(theory.derive(relu_of_sum("i1", "i2")).has_value());
 }
 

@@ -24,7 +24,7 @@ Equation rule_of(std::string text) {
 }
 
 rule::Verdict judge(std::string text, std::int32_t shapes = 24) {
-  return prove(rule_of(std::move(text)), {.shapes = shapes, .most_order_runs = 64});
+  return prove(rule_of(std::move(text)), {.shapes = shapes, .max_order_runs = 64});
 }
 
 constexpr const char* kImages =
@@ -214,7 +214,7 @@ TEST_P(Corpus, AgreesWithTheLabels) {
 #else
   constexpr int kEvery = 16;  // slow without optimization
 #endif
-  Prover prover({.shapes = kEvery == 1 ? 96 : 32, .most_order_runs = 64});
+  Prover prover({.shapes = kEvery == 1 ? 96 : 32, .max_order_runs = 64});
   std::stringstream text;
   text << rules.rdbuf();
   const std::string all = text.str();

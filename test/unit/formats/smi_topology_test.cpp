@@ -25,15 +25,15 @@ TEST(SmiTopology, ReadsLinksAndCards) {
   EXPECT_EQ(topology->nvlinks[0], (std::vector<std::int32_t>{0, 4, 4, 4}));
   // An A100 has twelve links, so all of them go to other GPUs directly. A V100 has six, so the four
   // links must go to a switch.
-  EXPECT_EQ(topology->nvlinks_of_a_gpu(12), 12);
-  EXPECT_EQ(topology->nvlinks_of_a_gpu(6), 4);
+  EXPECT_EQ(topology->nvlinks_per_gpu(12), 12);
+  EXPECT_EQ(topology->nvlinks_per_gpu(6), 4);
 }
 
 TEST(SmiTopology, ReadsATableWithoutNvlinks) {
   const auto topology =
       read_smi_topology("      GPU0 GPU1 CPU Affinity\nGPU0   X   PHB  0-7\nGPU1  PHB   X   0-7\n");
   ASSERT_TRUE(topology.ok()) << topology.error().message;
-  EXPECT_EQ(topology->nvlinks_of_a_gpu(18), 0);
+  EXPECT_EQ(topology->nvlinks_per_gpu(18), 0);
 }
 
 TEST(SmiTopology, RejectsIncompleteTables) {

@@ -263,7 +263,7 @@ Rows parallel_hidden(DrawnCheckpoint& drawn, const Parallel& model) {
         k[s].insert(k[s].end(), at(groups), at(groups + 1));
         v[s].insert(v[s].end(), at(groups + 1), at(groups + 2));
       }
-    Attending of{.heads = model.heads,
+    AttentionGeometry of{.heads = model.heads,
                  .key_heads = model.key_heads,
                  .size = size,
                  .scale = 1 / std::sqrt(static_cast<double>(size))};

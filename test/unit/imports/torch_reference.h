@@ -185,7 +185,7 @@ inline void turn(Row& head, std::size_t position, const Turning& turning) {
   }
 }
 
-struct Attending {
+struct AttentionGeometry {
   std::size_t heads = 0, key_heads = 0, size = 0;
   std::size_t window = 0;  // 0: all earlier positions
   double scale = 0, cap = 0;
@@ -195,7 +195,7 @@ struct Attending {
 };
 
 // q[s, heads * size], k and v[t, key_heads * size] to [s, heads * size].
-inline Rows attend(const Rows& q, const Rows& k, const Rows& v, const Attending& of) {
+inline Rows attend(const Rows& q, const Rows& k, const Rows& v, const AttentionGeometry& of) {
   Rows y(q.size(), Row(of.heads * of.size, 0));
   const auto part = [&](const Row& row, std::size_t head) {
     return Row(row.begin() + static_cast<std::ptrdiff_t>(head * of.size),

@@ -17,7 +17,7 @@ TEST(Complaint, UnderlinesTheWholeToken) {
 }
 
 TEST(Complaint, WithoutALocationIsItsMessage) {
-  EXPECT_EQ(complain(world_error("file is gone: a.bin"), "SHOW"), "error: file is gone: a.bin\n");
+  EXPECT_EQ(complain(environment_error("file is gone: a.bin"), "SHOW"), "error: file is gone: a.bin\n");
   EXPECT_EQ(complain(user_error("no", "yes"), ""), "error: no\n  yes\n");
 }
 

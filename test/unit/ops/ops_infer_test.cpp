@@ -176,7 +176,7 @@ TEST(OpsInfer, NamesAreKebabCase) {
   for (const plan::Operator* op : all().all()) {
     for (const char letter : op->name())
       EXPECT_TRUE(std::islower(letter) || std::isdigit(letter) || letter == '-') << op->name();
-    EXPECT_LE(op->fewest_inputs(), op->most_inputs());
+    EXPECT_LE(op->min_inputs(), op->max_inputs());
   }
 }
 

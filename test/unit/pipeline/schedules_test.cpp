@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/parallel/pipeline/library.h"
-#include "weft/parallel/pipeline/price.h"
+#include "weft/parallel/pipeline/schedule_cost.h"
 #include "weft/parallel/pipeline/verify.h"
 
 namespace weft::pipeline {

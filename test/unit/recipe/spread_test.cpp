@@ -195,14 +195,14 @@ TEST(Languages, DifferInWhatTheyExpress) {
   Recipe piped = recipe_of(8, 2);
   piped.devices = 64;
   piped.zero = 1;
-  EXPECT_TRUE(in_words_of(Language::megatron, piped, today));
-  EXPECT_FALSE(in_words_of(Language::deepspeed, piped, today));
-  const auto titan = in_words_of(Language::torchtitan, piped, today);
+  EXPECT_TRUE(expressible_in(Language::megatron, piped, today));
+  EXPECT_FALSE(expressible_in(Language::deepspeed, piped, today));
+  const auto titan = expressible_in(Language::torchtitan, piped, today);
   ASSERT_TRUE(titan);
   EXPECT_TRUE(print(Language::torchtitan, *titan).lost.empty())
       << print(Language::torchtitan, *titan).lost[0];
   piped.zero = 3;
-  EXPECT_FALSE(in_words_of(Language::megatron, piped, today));
+  EXPECT_FALSE(expressible_in(Language::megatron, piped, today));
 }
 
 }  // namespace

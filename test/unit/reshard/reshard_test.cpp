@@ -49,7 +49,7 @@ double ratio(const Reshard& reshard, const MovePlan& plan) {
   return time_moves(reshard, plan.moves, {}).seconds / plan.lower_bound_seconds;
 }
 
-void expect_right(const Reshard& reshard, const MovePlan& plan) {
+void expect_correct(const Reshard& reshard, const MovePlan& plan) {
   const Status judged = replay(reshard, plan.moves);
   EXPECT_TRUE(judged.ok()) << judged.error().message;
 }
@@ -57,7 +57,7 @@ void expect_right(const Reshard& reshard, const MovePlan& plan) {
 TEST(Reshard, MatchesTheExampleInTheHeader) {
   const Reshard reshard = between({2, 2}, {2, 1}, {{0}, {}}, {2, 1}, {{}, {0}});
   const MovePlan plan = planned(reshard);
-  expect_right(reshard, plan);
+  expect_correct(reshard, plan);
   EXPECT_EQ(plan.moves.size(), 4u);
   EXPECT_DOUBLE_EQ(plan.lower_bound_seconds, 2 * 4 / 1.25e9);
   EXPECT_DOUBLE_EQ(ratio(reshard, plan), 1);
@@ -67,7 +67,7 @@ TEST(Reshard, MatchesTheExampleInTheHeader) {
 TEST(Reshard, AChainIsAsFastAsOneHost) {
   const Reshard reshard = between({6400}, {1, 1}, {{}}, {3, 2}, {{}});
   const MovePlan plan = planned(reshard);
-  expect_right(reshard, plan);
+  expect_correct(reshard, plan);
   EXPECT_DOUBLE_EQ(plan.lower_bound_seconds, 6400 * 4 / 1.25e9);
   EXPECT_NEAR(ratio(reshard, plan), 102. / 100, 1e-9);
 }
@@ -77,7 +77,7 @@ TEST(Reshard, TwoTreesReachManyHosts) {
     SCOPED_TRACE(hosts);
     const Reshard reshard = between({20'000}, {1, 1}, {{}}, {hosts, 1}, {{}});
     const MovePlan plan = planned(reshard);
-    expect_right(reshard, plan);
+    expect_correct(reshard, plan);
     EXPECT_LE(ratio(reshard, plan), 1.03);
   }
 }
@@ -86,7 +86,7 @@ TEST(Reshard, TwoTreesReachManyHosts) {
 TEST(Reshard, ReplicasShareTheSending) {
   const Reshard reshard = between({1000}, {2, 1}, {{}}, {4, 1}, {{0}});
   const MovePlan plan = planned(reshard);
-  expect_right(reshard, plan);
+  expect_correct(reshard, plan);
   EXPECT_DOUBLE_EQ(plan.lower_bound_seconds, 500 * 4 / 1.25e9);
   EXPECT_NEAR(ratio(reshard, plan), 1, 1e-9);
 }
@@ -98,7 +98,7 @@ TEST(Reshard, DoesNotSendWhatAHostHas) {
   reshard.sources = holdings_of(made_boxes({12}, {2, 2}, {{0, 1}}), 0);
   reshard.destinations = holdings_of(made_boxes({12}, {1, 3}, {{1}}), 0);
   const MovePlan plan = planned(reshard);
-  expect_right(reshard, plan);
+  expect_correct(reshard, plan);
   // Device 0 keeps 0-2; device 1 sends it 3 and keeps 4-5; host 1 sends 6-7 to device 1 and keeps
   // the rest.
   EXPECT_DOUBLE_EQ(plan.lower_bound_seconds, 2 * 8 / 1.25e9);
@@ -109,7 +109,7 @@ TEST(Reshard, EqualLayoutsMoveNothing) {
   Reshard reshard{.sizes = {5, 3}, .element_bytes = 4, .sources = {}, .destinations = {}, .hosts = {0, 1, 2}};
   reshard.sources = reshard.destinations = holdings_of(made_boxes({5, 3}, {3, 1}, {{0}, {}}), 0);
   const MovePlan plan = planned(reshard);
-  expect_right(reshard, plan);
+  expect_correct(reshard, plan);
   EXPECT_EQ(plan.lower_bound_seconds, 0);
   EXPECT_EQ(time_moves(reshard, plan.moves, {}).seconds, 0);
   for (const Move& move : plan.moves) EXPECT_EQ(move.from, move.to);
@@ -130,7 +130,7 @@ TEST(Reshard, AcceptsLayoutsOfPlans) {
                         .sources = holdings_of(*held, 0),
                         .destinations = holdings_of(*needed, 4),
                         .hosts = {0, 0, 1, 1, 2, 2, 3}};
-  expect_right(reshard, planned(reshard));
+  expect_correct(reshard, planned(reshard));
 
   const auto addends = boxes_of(type, {{AxisLayout::partial(plan::Monoid::sum)}}, to);
   ASSERT_FALSE(addends.ok());
@@ -164,9 +164,9 @@ TEST(Reshard, DeliversEveryElementBetweenRandomMeshes) {
     const Sizes sizes = random_sizes(random, dims);
     const Reshard reshard = between(sizes, random_mesh(random), random_slicing(random, dims),
                                     random_mesh(random), random_slicing(random, dims));
-    expect_right(reshard, planned(reshard));
-    expect_right(reshard, planned(reshard, {}));
-    expect_right(reshard, planned(reshard, {.least_chunk_bytes = 1, .most_moves = 1}));
+    expect_correct(reshard, planned(reshard));
+    expect_correct(reshard, planned(reshard, {}));
+    expect_correct(reshard, planned(reshard, {.least_chunk_bytes = 1, .most_moves = 1}));
   }
 }
 
@@ -182,7 +182,7 @@ TEST(Reshard, DeliversEveryElementOnTheSameDevices) {
     reshard.destinations = holdings_of(made_boxes(sizes, to, random_slicing(random, dims)), 2);
     for (int device = 0; device < 24; ++device)
       reshard.hosts.push_back(static_cast<std::int32_t>(random.below(5)));
-    expect_right(reshard, planned(reshard));
+    expect_correct(reshard, planned(reshard));
   }
 }
 

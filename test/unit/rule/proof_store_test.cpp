@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 ProveOptions quick() {
   ProveOptions options;
   options.shapes = 16;
-  options.most_order_runs = 16;
+  options.max_order_runs = 16;
   return options;
 }
 

@@ -19,7 +19,7 @@ Rule rule(std::string_view rest) {
 ProveOptions quick() {
   ProveOptions options;
   options.shapes = 24;
-  options.most_order_runs = 64;
+  options.max_order_runs = 64;
   return options;
 }
 
@@ -159,9 +159,9 @@ TEST(DrawInstance, SatisfiesTheGuard) {
 TEST(ShippedRules, HoldAtTestedShapes) {
   ProveOptions few;
   few.shapes = 1;
-  few.most_order_runs = 1;
-  few.most_error = 1;
-  few.fewest_real_runs = 0;
+  few.max_order_runs = 1;
+  few.max_error = 1;
+  few.min_real_runs = 0;
   for (const Rule& each : shipped_rules()) {
     const Verdict verdict = prove(each, few).verdict;
     EXPECT_TRUE(holds_everywhere(verdict)) << each.name << " " << verdict.guard << verdict.reason;

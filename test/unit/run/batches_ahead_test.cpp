@@ -16,7 +16,7 @@
 
 #include "distant_device.h"
 #include "ranks_case.h"
-#include "weft/runtime/run/batches_ahead.h"
+#include "weft/runtime/run/batch_prefetcher.h"
 #include "weft/runtime/run/fit_program.h"
 #include "weft/runtime/run/training.h"
 
@@ -103,7 +103,7 @@ run::Weights learned(exec::Rank& rank) {
   return weights;
 }
 
-TEST(BatchesAhead, GivesEqualBitsForEqualBatches) {
+TEST(BatchPrefetcher, GivesEqualBitsForEqualBatches) {
   const auto by_turns = far_rank(/*limited=*/true), ahead = far_rank(), slow = far_rank();
   const WatchedFeed plain(digits().feed, {}), watched(digits().feed, {});
   const WatchedFeed late(digits().feed, [](auto, auto) { std::this_thread::sleep_for(2ms); });
@@ -126,17 +126,17 @@ TEST(BatchesAhead, GivesEqualBitsForEqualBatches) {
   EXPECT_GT(ahead->bytes(), by_turns->bytes());  // the second buffer is counted
 }
 
-TEST(BatchesAhead, ReadsTheNextBatchDuringTheStep) {
+TEST(BatchPrefetcher, ReadsTheNextBatchDuringTheStep) {
   const auto rank = far_rank();
   const WatchedFeed feed(digits().feed, {});
-  run::BatchesAhead batches(*rank, feed);
+  run::BatchPrefetcher batches(*rank, feed);
   batches.bring(0);
   EXPECT_TRUE(feed.await(1));  // before it was requested, and before any step ran
   ASSERT_TRUE(rank->step().ok());
   batches.bring(1);
 }
 
-TEST(BatchesAhead, ContinuesWhereAnotherRunEnded) {
+TEST(BatchPrefetcher, ContinuesWhereAnotherRunEnded) {
   const auto whole = far_rank(), parts = far_rank();
   ASSERT_TRUE(run::run_training(*whole, *digits().feed, {.steps = 7}).ok());
   ASSERT_TRUE(run::run_training(*parts, *digits().feed, {.steps = 3}).ok());
@@ -144,7 +144,7 @@ TEST(BatchesAhead, ContinuesWhereAnotherRunEnded) {
   expect_same_bits(learned(*parts), learned(*whole));
   // Batches in any order: what was read ahead but not requested is discarded.
   const auto back = far_rank(), forth = far_rank();
-  run::BatchesAhead batches(*back, *digits().feed);
+  run::BatchPrefetcher batches(*back, *digits().feed);
   for (const std::int64_t step : {4, 4, 0, 5, 2}) {
     batches.bring(step);
     ASSERT_TRUE(back->step().ok());
@@ -160,7 +160,7 @@ TEST(BatchesAhead, ContinuesWhereAnotherRunEnded) {
   expect_same_bits(learned(*back), learned(*forth));
 }
 
-TEST(BatchesAhead, ReportsReadErrorsAtTheirStep) {
+TEST(BatchPrefetcher, ReportsReadErrorsAtTheirStep) {
   for (const std::int64_t at : {0, 1, 4, 6}) {
     const auto rank = far_rank();
     const WatchedFeed feed(digits().feed, [&](auto, std::int64_t step) {
@@ -183,7 +183,7 @@ TEST(BatchesAhead, ReportsReadErrorsAtTheirStep) {
   }
 }
 
-TEST(BatchesAhead, StopsEarly) {
+TEST(BatchPrefetcher, StopsEarly) {
   const auto rank = far_rank();
   const WatchedFeed feed(digits().feed, [](auto, auto) { std::this_thread::sleep_for(1ms); });
   std::int64_t asked = 0;
@@ -202,7 +202,7 @@ TEST(BatchesAhead, StopsEarly) {
 }
 
 // The search for the first bad value reads the batches again, with no other reader.
-TEST(BatchesAhead, ExplainsANaNLoss) {
+TEST(BatchPrefetcher, ExplainsANaNLoss) {
   const WatchedFeed feed(digits().feed, [](std::span<const run::InputMemory> inputs, std::int64_t step) {
     const float bad = std::numeric_limits<float>::quiet_NaN();
     if (step == 5) std::memcpy(inputs[0].bytes.data(), &bad, sizeof bad);

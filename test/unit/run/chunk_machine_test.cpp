@@ -48,7 +48,7 @@ std::shared_ptr<const Program> shipped(const std::string& name, std::int32_t ran
 }
 
 // Runs it, checks the result, and returns a checksum of the bits on each rank.
-std::vector<std::uint64_t> expect_right(const CollectiveTrial& trial, const std::string& what) {
+std::vector<std::uint64_t> expect_correct(const CollectiveTrial& trial, const std::string& what) {
   std::vector<std::uint64_t> sums;
   const auto outcomes = run::run_trial_on_threads(trial, kTimeout);
   EXPECT_TRUE(outcomes.ok()) << what << ": " << (outcomes.ok() ? "" : outcomes.error().message);
@@ -67,7 +67,7 @@ TEST(ChunkMachine, RunsEveryShippedAlgorithm) {
       for (const std::string& name : programs_for(*collective::find_kind(kind), ranks)) {
         CollectiveTrial trial = trial_of(shipped(name, ranks), 4 * 197);  // 197: no chunk count divides it
         trial.in_place = ran % 2 == 0;
-        expect_right(trial, name + " of " + std::to_string(ranks));
+        expect_correct(trial, name + " of " + std::to_string(ranks));
         ++ran;
       }
   EXPECT_GT(ran, 100);
@@ -81,17 +81,17 @@ TEST(ChunkMachine, SplitsMessagesLongerThanASlot) {
     for (const std::int64_t slot_bytes : {8, 24, 1000}) {
       CollectiveTrial trial = trial_of(shipped(name, 4), 4 * 1013);
       trial.slot_bytes = slot_bytes;
-      expect_right(trial, name);
+      expect_correct(trial, name);
     }
 }
 
 TEST(ChunkMachine, FragmentsChunksBetweenHosts) {
-  const ChunkPieces as_they_fit{.slot_bytes = 128 << 10}, pieces{128 << 10, 32 << 10};
+  const MessageLimits as_they_fit{.slot_bytes = 128 << 10}, pieces{128 << 10, 32 << 10};
   EXPECT_EQ(as_they_fit.longest(1 << 10), 128 << 10);
   EXPECT_EQ(pieces.longest(1 << 10), 32 << 10);
   EXPECT_EQ(pieces.longest(512 << 10), 64 << 10);
   EXPECT_EQ(pieces.longest(16 << 20), 128 << 10);
-  EXPECT_EQ((ChunkPieces{16 << 10, 32 << 10}).longest(16 << 20), 16 << 10);
+  EXPECT_EQ((MessageLimits{16 << 10, 32 << 10}).longest(16 << 20), 16 << 10);
 }
 
 // Each type with each operation, cycling through the algorithms.
@@ -111,9 +111,9 @@ TEST(ChunkMachine, SupportsAllTypesAndOperations) {
         trial.type = static_cast<ElementType>(type);
         trial.op = static_cast<ReduceOp>(op);
         trial.count = 131;
-        expect_right(trial, name);
+        expect_correct(trial, name);
         trial.in_place = true;
-        expect_right(trial, name + " in place");
+        expect_correct(trial, name + " in place");
       }
     }
 }
@@ -124,7 +124,7 @@ TEST(ChunkMachine, SupportsFewerElementsThanChunks) {
          {"all_reduce_ring(chunks=4)", "all_gather_ring(chunks=3)", "all_to_all_bruck"}) {
       CollectiveTrial trial = trial_of(shipped(name, 4), 0);
       trial.count = count;
-      expect_right(trial, name);
+      expect_correct(trial, name);
     }
 }
 
@@ -135,13 +135,13 @@ TEST(ChunkMachine, SupportsUnequalCounts) {
         "scatter_binomial", "all_gather_bruck"}) {
     CollectiveTrial trial = trial_of(shipped(name, 4), 0);
     trial.counts = {31, 7, 0, 90};
-    expect_right(trial, name);
+    expect_correct(trial, name);
     trial.in_place = true;
-    expect_right(trial, name + " in place");
+    expect_correct(trial, name + " in place");
   }
   CollectiveTrial pairs = trial_of(shipped("all_to_all_pairwise", 3), 0);
   pairs.counts = {1, 20, 3, 0, 50, 6, 7, 8, 90};
-  expect_right(pairs, "all_to_all_pairwise");
+  expect_correct(pairs, "all_to_all_pairwise");
   // A block for which the program has no chunk.
   CollectiveTrial unfit = trial_of(shipped("all_gather_ring_v(counts=[3, 1, 0, 4])", 4), 0);
   unfit.counts = {31, 7, 1, 90};
@@ -155,8 +155,8 @@ TEST(ChunkMachine, IsBitwiseReproducible) {
   for (const std::string name : {"all_reduce_ring", "all_reduce_swing", "all_reduce_double_binary_tree"}) {
     CollectiveTrial trial = trial_of(shipped(name, 4), 40'000);
     trial.repeat = 4;
-    const auto first = expect_right(trial, name);
-    EXPECT_EQ(expect_right(trial, name), first);
+    const auto first = expect_correct(trial, name);
+    EXPECT_EQ(expect_correct(trial, name), first);
     EXPECT_EQ(std::ranges::count(first, first[0]), 4) << "ranks differ";
   }
 }
@@ -202,11 +202,11 @@ TEST(ChunkMachine, RunsPublishedPrograms) {
     const bool known = program->collective.kind != Kind::custom || !program->collective.wants.empty();
     CollectiveTrial trial = trial_of(std::make_shared<const Program>(std::move(*program)), 30'011);
     trial.verify = known;  // an unknown collective only has to end, with the same bits every time
-    const auto out_of_place = expect_right(trial, files[i].filename().string());
-    EXPECT_EQ(expect_right(trial, files[i].filename().string()), out_of_place);
+    const auto out_of_place = expect_correct(trial, files[i].filename().string());
+    EXPECT_EQ(expect_correct(trial, files[i].filename().string()), out_of_place);
     if (known) {
       trial.in_place = true;
-      expect_right(trial, files[i].filename().string() + " in place");
+      expect_correct(trial, files[i].filename().string() + " in place");
     }
     ++(known ? ran : custom);
   }

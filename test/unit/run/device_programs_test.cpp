@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "ranks_case.h"
-#include "weft/parallel/pipeline/in_time.h"
+#include "weft/parallel/pipeline/pipelined_plan.h"
 #include "weft/runtime/run/fit_program.h"
 
 namespace weft::session {
@@ -19,7 +19,7 @@ void expect_programs(const Learner& learner, std::string_view distribution) {
   options.smallest_share = 1;  // these tests have no large tensors
   const auto read = distribute::read_distribution(distribution);
   ASSERT_TRUE(read.ok()) << distribution;
-  const auto spread = pipeline::distribute_in_time(learner.graph, *read, options);
+  const auto spread = pipeline::distribute_pipelined(learner.graph, *read, options);
   ASSERT_TRUE(spread.ok()) << distribution << ": " << spread.error().message;
   const distribute::DistributedPlan& plan = *spread;
   for (std::int32_t rank = 0; rank < plan.mesh.ranks(); ++rank) {

@@ -45,7 +45,7 @@ run::CollectiveTrial trial_of(const std::string& program, std::int64_t bytes, de
   return run::with_bytes(std::move(trial), bytes);
 }
 
-void expect_right(const run::CollectiveTrial& trial, const std::string& what, bool same_bits = true) {
+void expect_correct(const run::CollectiveTrial& trial, const std::string& what, bool same_bits = true) {
   const auto here = run::run_trial_on_threads(trial, std::chrono::seconds(20));
   ASSERT_TRUE(here.ok()) << what;
   for (const bool directly : {false, true}) {
@@ -71,7 +71,7 @@ TEST(GpuCollectives, ShippedProgramsAreBitwiseEqualToTheCpu) {
     for (const std::int64_t bytes :
          {std::int64_t{4}, std::int64_t{1000}, std::int64_t{100'004}, std::int64_t{3} << 20})
       for (const bool in_place : {false, true})
-        expect_right(trial_of(program, bytes, device::ElementType::f32, device::ReduceOp::sum, in_place),
+        expect_correct(trial_of(program, bytes, device::ElementType::f32, device::ReduceOp::sum, in_place),
                      fmt::format("{} of {} bytes{}", program, bytes, in_place ? " in place" : ""));
 }
 
@@ -82,7 +82,7 @@ TEST(GpuCollectives, SupportEveryTypeAndOperation) {
       const auto element = static_cast<device::ElementType>(type);
       const auto reduce = static_cast<device::ReduceOp>(op);
       if (device::is_bitwise(reduce) && !device::is_whole(element)) continue;
-      expect_right(trial_of("all_reduce_ring(ranks=3)", 30'006, element, reduce, false),
+      expect_correct(trial_of("all_reduce_ring(ranks=3)", 30'006, element, reduce, false),
                    fmt::format("{} of {}", device::name(reduce), device::name(element)));
     }
 }

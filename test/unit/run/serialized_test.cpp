@@ -16,7 +16,7 @@
 #include "ranks_case.h"
 #include "thorough.h"
 #include "weft/runtime/run/algorithm_list.h"
-#include "weft/runtime/run/training_part.h"
+#include "weft/runtime/run/serialized_training.h"
 #include "weft/runtime/run/weights.h"
 
 namespace weft::run {
@@ -186,7 +186,7 @@ void for_values(json& value, const std::function<void(json&)>& visit) {
   visit(value);
 }
 
-TEST(TrainingPart, IsValidOrRejected) {
+TEST(SerializedTraining, IsValidOrRejected) {
   const session::Learner learner = session::learner("digits_mlp", {{"b", 8, {}}}, train::Optimizer::sgd);
   const distribute::DistributedPlan plan = session::spread(learner, "rank=2: slice b");
   LocalRanksOptions options;

@@ -27,7 +27,7 @@ Learner odd_mlp() {
 
 // All its all-reduces use servers.
 run::LocalRanksOptions served(const DistributedPlan& plan, std::int32_t servers,
-                              std::int32_t most = collective::kMostOfPart,
+                              std::int32_t most = collective::kMostSplitChunks,
                               TransportKind transport = TransportKind::inproc) {
   run::LocalRanksOptions options = on(plan.mesh.ranks(), transport);
   const program::Program program = run::compile_for_rank(plan, 0, {.workers = options.workers}).value();

@@ -13,7 +13,7 @@
 #include "search_case.h"
 #include "weft/parallel/pipeline/library.h"
 #include "weft/planner/search/optimize.h"
-#include "weft/planner/search/pipeline/choose_in_time.h"
+#include "weft/planner/search/pipeline/choose_pipeline.h"
 #include "weft/planner/search/pipeline/cut_unequal.h"
 
 namespace weft::search {
@@ -58,7 +58,7 @@ std::optional<double> best_of_all(const Parts& parts, const Unfolded& order, dou
     const StagedCosts staged(costs, room);
     for (std::size_t a = 1; a + 1 < count; ++a)
       for (std::size_t b = a + 1; b < count; ++b) {
-        const auto price = price_in_time(staged, order, {a, b, count}, {}, Detail::sums);
+        const auto price = estimate_pipeline(staged, order, {a, b, count}, {}, Detail::sums);
         if (price.ok() && price->fits && (!best || price->seconds < *best)) best = price->seconds;
       }
   }
@@ -78,10 +78,10 @@ TEST(ChooseLayers, IsCloseToExhaustiveSearch) {
     ++chosen;
     // As in the search: with the partition they were chosen for, or the most balanced one.
     const StagedCosts costs(found->costs, room);
-    auto price = price_in_time(costs, order, found->cuts, {}, Detail::sums);
+    auto price = estimate_pipeline(costs, order, found->cuts, {}, Detail::sums);
     ASSERT_TRUE(price.ok());
     ASSERT_TRUE(price->fits && best) << round;
-    if (auto other = price_in_time(costs, order, cut_unequal(costs, order), {}, Detail::sums);
+    if (auto other = estimate_pipeline(costs, order, cut_unequal(costs, order), {}, Detail::sums);
         other.ok() && other->fits && other->seconds < price->seconds)
       price = std::move(other);
     EXPECT_LE(price->seconds, 1.03 * *best) << round;
@@ -129,22 +129,22 @@ class SomeLayers : public ::testing::Test {
         .first->second.graph;
   }
 
-  Result<ChosenInTime> with(const train::Recompute& what) {
+  Result<ChosenPipeline> with(const train::Recompute& what) {
     auto distribution = distribute::read_distribution("gpu=4: stage; micro=8").value();
     distribution.recompute = what;
-    return price_given(problem_, distribution);
+    return estimate_given(problem_, distribution);
   }
 
   cluster::Cluster pod_;
   Machine machine_;
   std::map<std::int64_t, train::TrainingPlan> plans_;
-  InTimeProblem problem_;
+  PipelineProblem problem_;
 };
 
 // Recomputed layers cost the same as in a plan that recomputes all, and so do the others.
 TEST_F(SomeLayers, CostTheSameInAMixedPlan) {
   const train::Recompute two{.layers = false, .selective = false, .names = {"gpt_block.0", "gpt_block.5"}};
-  const PricedParts some(plan(4), two), all(plan(4), {.layers = true}), none(plan(4));
+  const PartEstimator some(plan(4), two), all(plan(4), {.layers = true}), none(plan(4));
   const auto on = distribute::read_distribution("gpu=4: slice b").value();
   const auto costs = some.micro_batch(on, machine_), again = all.micro_batch(on, machine_),
              kept = none.micro_batch(on, machine_);
@@ -160,7 +160,7 @@ TEST_F(SomeLayers, CostTheSameInAMixedPlan) {
   // The actual plan, without folding.
   const auto exact_plan = train::recompute(plan(4), two);
   ASSERT_TRUE(exact_plan.ok());
-  const PricedParts exact(exact_plan->graph);
+  const PartEstimator exact(exact_plan->graph);
   const auto exact_costs = exact.micro_batch(on, machine_);
   ASSERT_TRUE(exact_costs.ok());
   double work = 0, exact_work = 0, held = 0, exact_held = 0;
@@ -180,10 +180,10 @@ TEST_F(SomeLayers, AreChosenBySearch) {
   ASSERT_LT(layers->priced.peak_bytes, 0.9 * selective->priced.peak_bytes);
   problem_.fixed.slices = {};
   problem_.memory_bytes = (layers->priced.peak_bytes + 2 * selective->priced.peak_bytes) / 3;
-  const auto found = choose_in_time(problem_);
+  const auto found = choose_pipeline(problem_);
   ASSERT_TRUE(found.ok()) << found.error().message;
   problem_.off = {std::string(kRecomputeStage)};
-  const auto without = choose_in_time(problem_);
+  const auto without = choose_pipeline(problem_);
   ASSERT_TRUE(without.ok()) << without.error().message;
   EXPECT_FALSE(found->distribution.recompute.names.empty()) << print(found->distribution);
   EXPECT_TRUE(without->distribution.recompute.names.empty()) << print(without->distribution);

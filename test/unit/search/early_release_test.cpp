@@ -14,7 +14,7 @@
 #include "weft/plan/graph/text.h"
 #include "weft/plan/ops/operators.h"
 #include "weft/plan/spmd/layouts.h"
-#include "weft/planner/search/bucket/cut_exchanges.h"
+#include "weft/planner/search/bucket/partition_all_reduces.h"
 #include "weft/planner/search/bucket/merge_exchanges.h"
 #include "weft/predict/cost/step_costs.h"
 #include "weft/predict/sim/step/predict.h"
@@ -68,7 +68,7 @@ distribute::DistributedPlan step_of(std::span<const Layer> layers) {
 cost::StepCosts costs_of(std::span<const Layer> layers, const partition::Wire& wire) {
   cost::StepCosts costs;
   std::vector<Layer> known(layers.begin(), layers.end());
-  costs.compute = [known](const program::Program& program, const program::Task& task) -> cost::TaskPrice {
+  costs.compute = [known](const program::Program& program, const program::Task& task) -> cost::TaskCost {
     const program::Unit& unit = program.units[task.unit];
     if (unit.nodes.empty()) return {};
     const plan::Node& node = program.graph->node(unit.nodes[0]);
@@ -79,7 +79,7 @@ cost::StepCosts costs_of(std::span<const Layer> layers, const partition::Wire& w
     const double read = static_cast<double>(layer.numbers) * 4 * 5 / 200e9;
     return {share * (label.starts_with("made") ? layer.backward : read), cost::Source::measured};
   };
-  costs.exchange = [wire](const program::Exchange&, std::size_t, std::int64_t bytes) -> cost::ExchangePrice {
+  costs.exchange = [wire](const program::Exchange&, std::size_t, std::int64_t bytes) -> cost::ExchangeCost {
     return {wire.latency, static_cast<double>(bytes) / wire.bytes_per_second, "direct"};
   };
   return costs;

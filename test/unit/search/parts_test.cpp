@@ -9,10 +9,10 @@
 #include "search_case.h"
 #include "weft/parallel/train/chain.h"
 #include "weft/plan/cluster/digest.h"
-#include "weft/planner/search/distribution/cheapest_way.h"
+#include "weft/planner/search/distribution/cheapest_choices.h"
 #include "weft/planner/search/distribution/choose_distribution.h"
 #include "weft/planner/search/distribution/known_plans.h"
-#include "weft/planner/search/distribution/least_of_plan.h"
+#include "weft/planner/search/distribution/plan_lower_bounds.h"
 #include "weft/planner/search/distribution/lower_bound.h"
 #include "weft/planner/search/distribution/part_variants.h"
 
@@ -89,7 +89,7 @@ TEST(CheapestWay, IsTheBestOfAllAssignments) {
       least = std::min(least, costs.total(choices));
       for (s = 0; s < choices.size() && ++choices[s] == costs.nodes[s].size(); ++s) choices[s] = 0;
     }
-    const std::vector<std::size_t> way = cheapest_way(costs);
+    const std::vector<std::size_t> way = cheapest_choices(costs);
     ASSERT_EQ(way.size(), costs.nodes.size());
     EXPECT_NEAR(costs.total(way), least, 1e-6) << "round " << round;
   }
@@ -258,7 +258,7 @@ TEST(LeastOfPlan, IsBelowSimulatedTimes) {
     for (const std::string_view text : texts) {
       SCOPED_TRACE(text);
       const std::vector<Distribution> one = {distribute::read_distribution(text).value()};
-      const Least least = evaluator.least_of_all(one).front();
+      const Least least = evaluator.lower_bounds_of(one).front();
       EXPECT_EQ(evaluator.estimates(), 0);
       Evaluator other(plan.graph, on);
       const auto simulated = other.estimate(one.front());
@@ -290,7 +290,7 @@ TEST(Evaluator, CountsAPlanOnceUnderAnyName) {
   std::vector<Distribution> all;
   for (const std::string_view text : {"gpu=4: slice b", "gpu=4: slice b, f", "gpu=4: slice f"})
     all.push_back(distribute::read_distribution(text).value());
-  const std::vector<Least> least = evaluator.least_of_all(all);
+  const std::vector<Least> least = evaluator.lower_bounds_of(all);
   EXPECT_EQ(least[0].seconds, least[1].seconds);
   EXPECT_FALSE(evaluator.is_repeated(all[0]));
   EXPECT_TRUE(evaluator.is_repeated(all[1]));

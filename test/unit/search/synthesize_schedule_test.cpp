@@ -6,7 +6,7 @@
 
 #include "distribute_case.h"
 #include "search_case.h"
-#include "weft/parallel/pipeline/in_time.h"
+#include "weft/parallel/pipeline/pipelined_plan.h"
 #include "weft/parallel/pipeline/library.h"
 #include "weft/parallel/pipeline/synthesized.h"
 
@@ -84,12 +84,12 @@ class SomeStages : public ::testing::Test {
   cluster::Cluster pod_;
   Machine machine_;
   std::map<std::int64_t, train::TrainingPlan> plans_;
-  InTimeProblem problem_;
+  PipelineProblem problem_;
 };
 
 TEST_F(SomeStages, GetASynthesizedSchedule) {
   const auto given = distribute::read_distribution("gpu=4: stage; micro=8; schedule zb_h1").value();
-  const auto shipped = price_given(problem_, given);
+  const auto shipped = estimate_given(problem_, given);
   ASSERT_TRUE(shipped.ok()) << shipped.error().message;
   const auto made = with_synthesized_schedule(problem_, *shipped);
   ASSERT_TRUE(made);
@@ -97,12 +97,12 @@ TEST_F(SomeStages, GetASynthesizedSchedule) {
   EXPECT_LT(made->priced.seconds, 0.995 * shipped->priced.seconds);
   EXPECT_TRUE(made->fits);
   // The synthesized plan, when given, is the same plan at the same cost.
-  const auto again = price_given(problem_, made->distribution);
+  const auto again = estimate_given(problem_, made->distribution);
   ASSERT_TRUE(again.ok()) << again.error().message;
   EXPECT_NEAR(again->priced.seconds, made->priced.seconds, 1e-3 * made->priced.seconds);
   // With the memory that 1F1B uses, it uses no more.
   problem_.memory_bytes = shipped->priced.peak_bytes;
-  const auto tight = price_given(problem_, given);
+  const auto tight = estimate_given(problem_, given);
   ASSERT_TRUE(tight.ok());
   if (const auto within = with_synthesized_schedule(problem_, *tight))
     EXPECT_LE(within->priced.peak_bytes, problem_.memory_bytes);

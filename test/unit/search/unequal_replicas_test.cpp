@@ -19,7 +19,7 @@
 #include "distribute_case.h"
 #include "search_case.h"
 #include "thorough.h"
-#include "weft/parallel/pipeline/in_time.h"
+#include "weft/parallel/pipeline/pipelined_plan.h"
 
 namespace weft::search {
 namespace {
@@ -136,14 +136,14 @@ class UnequalReplicas : public ::testing::Test {
     for (const std::int64_t micro : micros) {
       Distribution equal = given;
       equal.micro_batches = micro;
-      InTimeProblem alike = problem_;
+      PipelineProblem alike = problem_;
       if (distribute::stage_axis(equal)) alike.work = work_of_parts(problem_, equal).value();
       std::map<std::pair<std::size_t, std::int64_t>, double> known;  // infinite if it does not fit
       const auto seconds = [&](std::size_t place, std::int64_t count) {
         const auto [found, is_new] =
             known.try_emplace({place, count}, std::numeric_limits<double>::infinity());
         if (!is_new) return found->second;
-        const auto priced = price_taking(alike, equal, count, &pod_.kinds[place].device);
+        const auto priced = estimate_with_count(alike, equal, count, &pod_.kinds[place].device);
         EXPECT_TRUE(priced.ok());
         if (priced.ok() && priced->fits) found->second = priced->priced.seconds;
         return found->second;
@@ -168,7 +168,7 @@ class UnequalReplicas : public ::testing::Test {
     ASSERT_TRUE(found.ok()) << found.error().message;
     ASSERT_EQ(found->has_value(), fits) << text;
     if (!fits) return;
-    const ChosenInTime& chosen = **found;
+    const ChosenPipeline& chosen = **found;
     EXPECT_LE(chosen.priced.seconds, 1.01 * *exact) << print(chosen.distribution);
     EXPECT_GE(chosen.priced.seconds, *exact) << print(chosen.distribution);
     // The reported time is that of the slowest replica, and the distribution parses and can be
@@ -184,7 +184,7 @@ class UnequalReplicas : public ::testing::Test {
   std::map<std::string, cluster::Cluster> clusters_;
   std::map<std::string, Machine> machines_;
   std::map<std::int64_t, train::TrainingPlan> plans_;
-  InTimeProblem problem_;
+  PipelineProblem problem_;
 };
 
 TEST_F(UnequalReplicas, AreWithinOnePercentOfTheOptimum) {
@@ -211,14 +211,14 @@ TEST_F(UnequalReplicas, FitTheirMemory) {
   const auto needs = [&](std::int64_t slow, std::int64_t fast) {  // for any total
     Distribution given = *distribute::read_distribution(text);
     given.axes.front().takes = {slow, fast};
-    const auto priced = price_replicas(problem_, given, 0);
+    const auto priced = estimate_replicas(problem_, given, 0);
     EXPECT_TRUE(priced.ok());
     return priced->priced.peak_bytes;
   };
   const auto chosen = [&] {
     return with_unequal_replicas(problem_, *distribute::read_distribution(text), 1e9).value().value();
   };
-  const ChosenInTime free = chosen();
+  const ChosenPipeline free = chosen();
   const std::int64_t most = free.replicas[1].takes;
   ASSERT_GT(most, free.replicas[0].takes);
   const double room = needs(1, most - 1) * 1.0001;
@@ -235,7 +235,7 @@ TEST_F(UnequalReplicas, FitTheirMemory) {
 TEST_F(UnequalReplicas, RejectInvalidNumbers) {
   make({1e11, 3e11}, 2, 16, {80e9, 80e9});
   const auto why = [&](std::string_view text) {
-    const auto priced = price_given(problem_, *distribute::read_distribution(text));
+    const auto priced = estimate_given(problem_, *distribute::read_distribution(text));
     return priced.ok() ? "" : priced.error().message;
   };
   EXPECT_EQ(why("node=2: slice b, micro-batches 2:6; gpu=2: slice b; micro=4"), "");
@@ -267,7 +267,7 @@ TEST_F(UnequalReplicas, AcceptSchedulesThatNeedCertainNumbers) {
       problem_, *distribute::read_distribution("node=2: slice b; gpu=2: stage; micro=4; schedule dualpipe"),
       1e9);
   ASSERT_TRUE(found.ok()) << found.error().message;
-  if (*found) EXPECT_TRUE(pipeline::distribute_in_time(*problem_.plan, (**found).distribution).ok());
+  if (*found) EXPECT_TRUE(pipeline::distribute_pipelined(*problem_.plan, (**found).distribution).ok());
 }
 
 }  // namespace

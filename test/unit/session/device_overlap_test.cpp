@@ -23,7 +23,7 @@ TEST(DeviceOverlap, MeasuresEveryPair) {
                    return Status();
                  }};
   };
-  const auto found = beside_each_other({counting("a", computed), counting("b", computed)},
+  const auto found = measure_overlap({counting("a", computed), counting("b", computed)},
                                        {counting("x", moved), counting("y", moved)}, kShort);
   ASSERT_TRUE(found.ok());
   ASSERT_EQ(found->size(), 4u);
@@ -48,7 +48,7 @@ TEST(DeviceOverlap, AFailureEndsTheMeasurement) {
   for (const bool computes : {true, false}) {
     times = 0;
     const auto found =
-        computes ? beside_each_other({fails}, {fine}, kShort) : beside_each_other({fine}, {fails}, kShort);
+        computes ? measure_overlap({fails}, {fine}, kShort) : measure_overlap({fine}, {fails}, kShort);
     ASSERT_FALSE(found.ok());
     EXPECT_EQ(found.error().message, "the copy engine is gone");
   }

@@ -302,7 +302,7 @@ TEST(LocalRanks, AKilledRankLeavesAUsableCheckpoint) {
     for (const pid_t rank : children()) kill(rank, SIGKILL);
   };
   const Reply reply = session.execute(fmt::format(fmt::runtime(train), 1'000'000, kept));
-  EXPECT_EQ(reply.exit_code, ExitCode::world_error);
+  EXPECT_EQ(reply.exit_code, ExitCode::environment_error);
   expect_says(reply.complaint, "rank 1 died in step ");
   ASSERT_TRUE(killed);
   session.on_progress = {};

@@ -122,7 +122,7 @@ TEST(MoreFreedom, SettingsConstrainTheSearch) {
       const Json found = explained(one, setting);
       const auto read = distribute::read_distribution(found.at("plan").get<std::string>());
       ASSERT_TRUE(read.ok());
-      EXPECT_FALSE(distribute::is_in_time(*read));
+      EXPECT_FALSE(distribute::is_pipelined(*read));
     }
 }
 

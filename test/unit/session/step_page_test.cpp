@@ -42,10 +42,10 @@ sim::Prediction prediction() {
   const plan::Graph graph = ops::read_plan(kTwoSums);
   const plan::Mesh mesh = plan::read_mesh("gpu=2").value();
   const sim::StepCosts costs{[](const program::Program&, const program::Task&) {
-                               return sim::TaskPrice{1e-3, sim::Source::datasheet};
+                               return sim::TaskCost{1e-3, sim::Source::datasheet};
                              },
                              [](const program::Exchange&, std::size_t, std::int64_t) {
-                               return sim::ExchangePrice{0, 2e-3, "ring", sim::Source::datasheet};
+                               return sim::ExchangeCost{0, 2e-3, "ring", sim::Source::datasheet};
                              }};
   return sim::predict(graph, mesh, spmd::infer_layouts(graph, mesh).value(), costs).value();
 }

@@ -27,10 +27,10 @@ using program::Program;
 // One second per computing task; a collective takes `latency` and then `transfer`.
 StepCosts even_costs(double latency, double transfer) {
   return {[](const Program&, const program::Task&) {
-            return TaskPrice{1, Source::datasheet};
+            return TaskCost{1, Source::datasheet};
           },
           [=](const program::Exchange&, std::size_t, std::int64_t) {
-            return ExchangePrice{latency, transfer, "ring", Source::datasheet};
+            return ExchangeCost{latency, transfer, "ring", Source::datasheet};
           },
           {}};
 }
@@ -44,10 +44,10 @@ StepCosts arbitrary_costs(std::uint64_t seed) {
             std::uint64_t elements = 0;
             for (const program::Place& place : program.units[task.unit].writes)
               elements += static_cast<std::uint64_t>(place.elements());
-            return TaskPrice{draw(task.unit, elements), Source::datasheet};
+            return TaskCost{draw(task.unit, elements), Source::datasheet};
           },
           [=](const program::Exchange& exchange, std::size_t axis, std::int64_t bytes) {
-            return ExchangePrice{draw(axis, 1), draw(exchange.node.value, static_cast<std::uint64_t>(bytes)),
+            return ExchangeCost{draw(axis, 1), draw(exchange.node.value, static_cast<std::uint64_t>(bytes)),
                                  "ring", Source::datasheet};
           },
           {0, 0, 1}};
@@ -352,7 +352,7 @@ TEST(PredictTest, RanksOfOneKindHaveEqualCosts) {
     auto program = program::compile(std::make_shared<const plan::Graph>(std::move(local->graph)), {});
     ASSERT_TRUE(program.ok());
     const auto tasks =
-        price_tasks(std::make_shared<const Program>(std::move(*program)), at.mesh, costs, true);
+        estimate_tasks(std::make_shared<const Program>(std::move(*program)), at.mesh, costs, true);
     ASSERT_TRUE(tasks.ok());
     std::vector<double> seconds = tasks->seconds;
     for (const ExchangeTask& exchange : tasks->exchanges) seconds.push_back(exchange.price.seconds());

@@ -177,7 +177,7 @@ TEST(Simulate, ALargeRingAllReduceIsNearItsBandwidth) {
     const CollectiveTime found = time(ring_all_reduce(ranks), ring(ranks, kRate, 1e-8), kBytes);
     EXPECT_GT(found.seconds, ideal);
     EXPECT_LT(found.seconds, ideal * 1.002) << ranks;
-    EXPECT_GT(found.slices, found.walked_slices);
+    EXPECT_GT(found.slices, found.simulated_slices);
     const double busiest = *std::max_element(found.link_busy.begin(), found.link_busy.end());
     EXPECT_GT(busiest, 0.95);
     EXPECT_LE(busiest, 1 + 1e-9);
@@ -194,13 +194,13 @@ TEST(Simulate, ASmallRingAllReduceIsLatencyBound) {
 
 TEST(Simulate, SimulatingAllSlicesAgreesWithSimulatingSome) {
   RunParameters all;
-  all.most_slices = 1 << 20;
+  all.max_slices = 1 << 20;
   for (const auto& [program, topology] :
        {std::pair(ring_all_reduce(4), ring(4)), std::pair(chain_broadcast(6), line(6))}) {
     const CollectiveTime some = time(program, topology, 400 << 20);
     const CollectiveTime whole = time(program, topology, 400 << 20, all);
-    EXPECT_EQ(some.walked_slices, 16);
-    EXPECT_EQ(whole.walked_slices, whole.slices);
+    EXPECT_EQ(some.simulated_slices, 16);
+    EXPECT_EQ(whole.simulated_slices, whole.slices);
     EXPECT_NEAR(some.seconds, whole.seconds, whole.seconds * 1e-3);
   }
 }

@@ -294,7 +294,7 @@ TEST_F(MeasuredTest, UsesCollectivesAndRatesOfThisMachine) {
   const StepCosts costs =
       step_costs(local(4), mesh_of("rank=4"), {.statistics = &*statistics, .processors = 4}).value();
   program::Exchange exchange;
-  const ExchangePrice price = costs.exchange(exchange, 0, 32 * 1024);  // halfway, logarithmically
+  const ExchangeCost price = costs.exchange(exchange, 0, 32 * 1024);  // halfway, logarithmically
   EXPECT_EQ(price.source, Source::measured);
   EXPECT_NEAR(price.seconds(), 1e-5 * std::sqrt(32), 1e-9);
   EXPECT_NEAR(costs.exchange(exchange, 0, 1 << 21).seconds(), 2 * 1e-5 * 32, 1e-9);

@@ -67,7 +67,7 @@ TEST(Agreement, IsTheSameForAllUnderAnySchedule) {
                  (line.empty() || random.below(3) == 0)) {
         place.mourned.insert(other);  // with its last message lost, or not
         line.clear();
-        post(self, place.agreement.mourn(other));
+        post(self, place.agreement.note_failure(other));
       } else if (!line.empty()) {
         const Agreement::Message message = line.front();
         line.pop_front();

@@ -314,14 +314,14 @@ TEST(ProcessJob, AnswersTheDoctor) {
   ranks.start_all(2, [&](std::int32_t rank) {
     auto joined = join(local_meeting(rank, 2, "doctor"));
     if (!joined.ok()) return check(false, "to join", rank, joined.error().message);
-    (*joined)->on_question([rank] { return fmt::format("  my number is {}\n", rank); });
+    (*joined)->on_doctor_query([rank] { return fmt::format("  my number is {}\n", rank); });
     ++scene->ready;
     if (rank == 1 && !eventually([&] { return scene->killed_at != 0; })) return 1;
     return (*joined)->exchange(first(2), {0, 7}, {}).ok() ? 0 : 1;
   });
   ASSERT_TRUE(eventually([&] { return scene->ready == 2; }));
   std::this_thread::sleep_for(20ms);
-  const auto one = ask_ranks(ranks.process(0), 1s);
+  const auto one = query_ranks(ranks.process(0), 1s);
   ASSERT_TRUE(one.ok() && one->size() == 1);
   EXPECT_EQ(one->front().rank, 0);
   EXPECT_EQ(one->front().ranks, 2);
@@ -330,15 +330,15 @@ TEST(ProcessJob, AnswersTheDoctor) {
   EXPECT_NE(one->front().answer.find("my number is 0"), std::string::npos);
 
   ::kill(ranks.process(1), SIGSTOP);
-  eventually([&] { return ask_ranks(ranks.process(1), 50ms)->front().state == "stopped (T)"; });
-  const auto two = ask_ranks(ranks.process(1), 100ms);
+  eventually([&] { return query_ranks(ranks.process(1), 50ms)->front().state == "stopped (T)"; });
+  const auto two = query_ranks(ranks.process(1), 100ms);
   ASSERT_TRUE(two.ok() && two->size() == 1);
   EXPECT_EQ(two->front().answer, "");
   EXPECT_EQ(two->front().state, "stopped (T)");
   ::kill(ranks.process(1), SIGCONT);
   scene->killed_at = now();
   EXPECT_EQ(ranks.wait_all(), (std::vector<int>{0, 0}));
-  EXPECT_TRUE(ask_ranks(::getpid(), 100ms)->empty());
+  EXPECT_TRUE(query_ranks(::getpid(), 100ms)->empty());
   ::munmap(scene, sizeof *scene);
 }
 

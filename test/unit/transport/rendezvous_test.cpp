@@ -14,7 +14,7 @@
 #include "rank_processes.h"
 #include "temporary_folder.h"
 #include "weft/base/sha256.h"
-#include "weft/communication/transport/invitation.h"
+#include "weft/communication/transport/bootstrap_messages.h"
 #include "weft/communication/transport/seal.h"
 #include "weft/communication/transport/secret.h"
 #include "weft/communication/transport/tcp/socket.h"
@@ -265,8 +265,8 @@ TEST(Join, RejectsInvalidOptions) {
 }
 
 TEST(Invitation, ParsesBackAndRejectsGarbage) {
-  const Attendee one{2, 4, {"host/1", "[::1]:41", 77}, "weft-door"};
-  const auto back = parse_attendee(print(one));
+  const BootstrapMember one{2, 4, {"host/1", "[::1]:41", 77}, "weft-door"};
+  const auto back = parse_bootstrap_member(print(one));
   ASSERT_TRUE(back);
   EXPECT_EQ(back->rank, 2);
   EXPECT_EQ(back->member.address, "[::1]:41");
@@ -275,10 +275,10 @@ TEST(Invitation, ParsesBackAndRejectsGarbage) {
   EXPECT_EQ(table->attendees.size(), 2U);
   for (const std::string text :
        {"", "{}", "[]", "nonsense", R"({"rank": "two"})", R"({"session": 1, "members": []})"}) {
-    EXPECT_FALSE(parse_attendee(text)) << text;
+    EXPECT_FALSE(parse_bootstrap_member(text)) << text;
     EXPECT_FALSE(parse_table(text)) << text;
   }
-  EXPECT_EQ(parse_failure(print(world_error("why", "what to do"))).hint, "what to do");
+  EXPECT_EQ(parse_failure(print(environment_error("why", "what to do"))).hint, "what to do");
   EXPECT_FALSE(parse_failure("garbage").message.empty());
 }
 

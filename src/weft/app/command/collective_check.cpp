@@ -90,7 +90,7 @@ Judged judge(const std::string& reference, const CollectiveCheck& request,
     return judged;
   }
   formats::CollectiveSource& source = *read;
-  if (const Status held = formats::hold_to(source, request.as); !held.ok()) {
+  if (const Status held = formats::check_as(source, request.as); !held.ok()) {
     refuse(judged, Verdict::malformed, held.error().message);
     return judged;
   }
@@ -170,7 +170,7 @@ session::Reply run(const CollectiveCheck& request) {
   for (const std::string& program : request.programs) {
     const Judged judged = judge(program, request, *target);
     if (judged.unreadable)
-      reply.exit_code = session::ExitCode::world_error;
+      reply.exit_code = session::ExitCode::environment_error;
     else if (judged.finding.verdict != Verdict::ok && reply.exit_code == session::ExitCode::ok)
       reply.exit_code = session::ExitCode::user_error;
     if (request.format == session::Format::json) {

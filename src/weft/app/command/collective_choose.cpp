@@ -24,7 +24,7 @@ namespace {
 
 std::string bytes(std::int64_t count) { return print_bytes(static_cast<double>(count)); }
 
-std::string to_text(const exchange::PricedChoice& chosen) {
+std::string to_text(const exchange::EstimatedChoice& chosen) {
   std::string text = fmt::format("{} on {}, {} ranks; times are simulated\n\n", name(chosen.kind),
                                  chosen.cluster, chosen.ranks);
   // Drops the name of the collective, which the first line already states.
@@ -58,7 +58,7 @@ std::string to_text(const exchange::PricedChoice& chosen) {
   return text;
 }
 
-std::string to_json(const exchange::PricedChoice& chosen, int indent) {
+std::string to_json(const exchange::EstimatedChoice& chosen, int indent) {
   nlohmann::ordered_json json;
   json["collective"] = name(chosen.kind);
   json["cluster"] = chosen.cluster;
@@ -77,7 +77,7 @@ std::string to_json(const exchange::PricedChoice& chosen, int indent) {
     json["ranges"].push_back(std::move(one));
   }
   json["candidates"] = nlohmann::ordered_json::array();
-  for (const exchange::PricedCandidate& candidate : chosen.candidates) {
+  for (const exchange::EstimatedCandidate& candidate : chosen.candidates) {
     nlohmann::ordered_json one;
     one["name"] = candidate.program.name;
     one["steps"] = candidate.program.facts.steps;
@@ -91,9 +91,9 @@ std::string to_json(const exchange::PricedChoice& chosen, int indent) {
 }
 
 // A table that names the fastest of NCCL's own algorithms for each size range.
-Result<std::string> to_tuner(const exchange::PricedChoice& chosen) {
-  std::vector<const exchange::PricedCandidate*> known;
-  for (const exchange::PricedCandidate& candidate : chosen.candidates)
+Result<std::string> to_tuner(const exchange::EstimatedChoice& chosen) {
+  std::vector<const exchange::EstimatedCandidate*> known;
+  for (const exchange::EstimatedCandidate& candidate : chosen.candidates)
     if (!exchange::nccl_algorithm(chosen.kind, candidate.family()).empty()) known.push_back(&candidate);
   if (known.empty())
     return user_error(fmt::format("NCCL has none of the algorithms for {}", name(chosen.kind)),
@@ -101,7 +101,7 @@ Result<std::string> to_tuner(const exchange::PricedChoice& chosen) {
   WEFT_TRY(choice, exchange::choose_among(known, chosen.sizes));
   std::vector<formats::TunerRow> rows;
   for (const exchange::CollectiveRange& range : choice.ranges) {
-    const exchange::PricedCandidate& best = *known[range.best];
+    const exchange::EstimatedCandidate& best = *known[range.best];
     formats::TunerRow row;
     row.coll = field_name(chosen.kind);
     row.min = rows.empty() ? 0 : range.min_bytes;
@@ -116,11 +116,11 @@ Result<std::string> to_tuner(const exchange::PricedChoice& chosen) {
 }
 
 // Each algorithm once, with its fastest protocol and parameters at every size.
-Result<std::string> to_plot(const exchange::PricedChoice& chosen) {
+Result<std::string> to_plot(const exchange::EstimatedChoice& chosen) {
   std::vector<explain::PlotCurve> curves;
   std::vector<std::size_t> color(chosen.candidates.size());
   for (std::size_t i = 0; i < chosen.candidates.size(); ++i) {
-    const exchange::PricedCandidate& candidate = chosen.candidates[i];
+    const exchange::EstimatedCandidate& candidate = chosen.candidates[i];
     const std::string family = candidate.family();
     auto curve = std::ranges::find(curves, family, &explain::PlotCurve::name);
     if (curve == curves.end()) {
@@ -148,7 +148,7 @@ Result<std::string> to_plot(const exchange::PricedChoice& chosen) {
 // A table for NCCL's tuner may only contain NCCL's own algorithms.
 bool writes_tuner_table(const CollectiveChoose& request) { return request.to.ends_with(".csv"); }
 
-Result<exchange::PricedChoice> choice_for(const CollectiveChoose& request) {
+Result<exchange::EstimatedChoice> choice_for(const CollectiveChoose& request) {
   exchange::ChoiceQuestion question;
   question.cluster_name = request.cluster;
   question.candidates = request.candidates;
@@ -166,7 +166,7 @@ Result<exchange::PricedChoice> choice_for(const CollectiveChoose& request) {
   return exchange::choose(question);
 }
 
-Result<std::string> render(const exchange::PricedChoice& chosen, const CollectiveChoose& request) {
+Result<std::string> render(const exchange::EstimatedChoice& chosen, const CollectiveChoose& request) {
   if (request.to.ends_with(".svg")) return to_plot(chosen);
   if (writes_tuner_table(request)) return to_tuner(chosen);
   if (request.to.ends_with(".json")) return to_json(chosen, 2);

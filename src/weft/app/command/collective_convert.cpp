@@ -46,7 +46,7 @@ Result<std::string> to_graph(const collective::Program& program) {
 }
 
 Status judge_report(const collective::Report& report) {
-  return formats::expect_right(report, "not written, because it is");
+  return formats::expect_correct(report, "not written, because it is");
 }
 
 Result<std::string> to_json(const formats::CollectiveSource& source,
@@ -112,7 +112,7 @@ std::vector<std::string> words(const std::string& list) {
 Result<std::string> convert(const CollectiveConvert& request) {
   WEFT_TRY(operands, find_operands(request.operands));
   WEFT_TRY(source, formats::read_collective(request.from, {.operands = operands, .effort = request.effort}));
-  WEFT_TRY_STATUS(formats::hold_to(source, request.as));
+  WEFT_TRY_STATUS(formats::check_as(source, request.as));
   return write_dialect(source, request.to, request.dialect, {}, request.format);
 }
 

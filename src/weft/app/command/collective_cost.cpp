@@ -7,12 +7,12 @@
 #include "weft/app/session/reply.h"
 #include "weft/formats/collective_source.h"
 #include "weft/formats/nccl_tests_log.h"
-#include "weft/planner/exchange/collective_price.h"
+#include "weft/planner/exchange/collective_estimate.h"
 
 namespace weft::command {
 namespace {
 
-std::string to_json(const exchange::PricedProgram& program, const std::vector<sim::CostRow>& rows) {
+std::string to_json(const exchange::EstimatedProgram& program, const std::vector<sim::CostRow>& rows) {
   nlohmann::ordered_json json;
   json["algorithm"] = program.name;
   json["collective"] = name(program.collective.kind);

@@ -79,7 +79,7 @@ Result<collective::Program> read_program(const CollectiveRun& request) {
     };
   reading.effort = request.effort;
   WEFT_TRY(source, formats::read_collective(request.program, reading));
-  WEFT_TRY_STATUS(formats::hold_to(source, request.as));
+  WEFT_TRY_STATUS(formats::check_as(source, request.as));
   return formats::to_program(source);
 }
 
@@ -106,7 +106,7 @@ Result<run::CollectiveTrial> prepare(const CollectiveRun& request) {
 
   WEFT_TRY(program, read_program(request));
   const collective::Report report = collective::check(program);
-  WEFT_TRY_STATUS(formats::expect_right(report, "the program is"));
+  WEFT_TRY_STATUS(formats::expect_correct(report, "the program is"));
   const std::int32_t ranks = program.collective.ranks;
   if (request.ranks > 0 && request.ranks != ranks)
     return user_error(fmt::format("{} is for {} ranks, not {}", request.program, ranks, request.ranks),
@@ -200,10 +200,10 @@ Result<Summary> run_processes(const CollectiveRun& request, std::int32_t ranks) 
     std::string complaint = complaints[static_cast<std::size_t>(*end.first_failure)];
     constexpr std::string_view kPrefix = "error: ";
     if (complaint.starts_with(kPrefix)) complaint.erase(0, kPrefix.size());
-    return world_error(complaint.empty() ? end.what()
+    return environment_error(complaint.empty() ? end.what()
                                          : fmt::format("rank {}: {}", *end.first_failure, complaint));
   }
-  if (!summary) return world_error("rank 0 ended without a report");
+  if (!summary) return environment_error("rank 0 ended without a report");
   return std::move(*summary);
 }
 

@@ -30,7 +30,7 @@ Result<std::vector<explain::StepTime>> timeline(const collective::Program& progr
   WEFT_TRY(cluster, session::find_collective_cluster(request.cluster));
   WEFT_TRY(sizes, sim::parse_sizes(request.size.empty() ? "1MiB" : request.size));
   const collective::Actions actions =
-      collective::to_actions(program, any_one(program.placement), collective::Grain::step);
+      collective::to_actions(program, single_placement(program.placement), collective::Grain::step);
   WEFT_TRY(run, sim::simulate(actions, cluster.topology, sizes.front(), sim::run_parameters(program.protocol),
                               sim::Timeline::yes));
   std::vector<explain::StepTime> times(actions.actions.size(), {-1, -1});

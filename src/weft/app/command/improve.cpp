@@ -19,7 +19,7 @@
 #include "weft/base/file.h"
 #include "weft/language/bind.h"
 #include "weft/planner/step/plan_for.h"
-#include "weft/planner/step/time_problem.h"
+#include "weft/planner/step/statement_pipeline.h"
 #include "weft/translate/imports/hugging_face.h"
 
 namespace weft::command {
@@ -228,8 +228,8 @@ class Improver {
     WEFT_TRY(batch, planner::needed_batch_of(prepared));
     planner::Observer context;
     context.interrupted = request_.interrupted;
-    const planner::TimeProblem made(state_, &context, prepared, batch, /*micro_batches=*/1);
-    recipe::RecipePricer pricer(made.problem(), [&](const cluster::Cluster& other) {
+    const planner::StatementPipeline made(state_, &context, prepared, batch, /*micro_batches=*/1);
+    recipe::RecipeEstimator pricer(made.problem(), [&](const cluster::Cluster& other) {
       return planner::machine_of(prepared.settings, other);
     });
     auto found = recipe::improve(pricer, given.recipe, {.language = given.language});

@@ -13,7 +13,7 @@
 #include "weft/formats/json_node.h"
 #include "weft/formats/recompute_json.h"
 #include "weft/program/memory/recompute.h"
-#include "weft/program/memory/recompute_judge.h"
+#include "weft/program/memory/recompute_replay.h"
 
 namespace weft::command {
 namespace {

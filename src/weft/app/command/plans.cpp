@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "weft/app/command/laid_out_plan.h"
+#include "weft/app/command/plan_with_layouts.h"
 #include "weft/app/session/command_catalog.h"
 #include "weft/app/session/reply.h"
 #include "weft/app/session/state.h"
@@ -16,13 +16,13 @@
 #include "weft/parallel/distribute/delayed.h"
 #include "weft/parallel/distribute/local_steps.h"
 #include "weft/parallel/distribute/without_codecs.h"
-#include "weft/parallel/pipeline/prove_in_time.h"
+#include "weft/parallel/pipeline/prove_pipelined.h"
 #include "weft/plan/graph/text.h"
 #include "weft/plan/ops/communication.h"
 #include "weft/planner/proof/prove_plan.h"
 #include "weft/planner/statement/prepare.h"
 #include "weft/planner/step/plan_for.h"
-#include "weft/planner/step/plan_in_time.h"
+#include "weft/planner/step/plan_pipeline.h"
 #include "weft/planner/step/plan_step.h"
 #include "weft/planner/step/written_plan.h"
 
@@ -102,7 +102,7 @@ Result<PlanVerdict> judged(PlanVerdict verdict) {
 
 Result<PlanVerdict> prove_found(const session::Session::State& state, const language::syntax::Run& run) {
   WEFT_TRY(prepared, planner::prepare(state, run, planner::Purpose::plan));
-  WEFT_TRY(in_time, planner::asked_in_time(prepared.settings, prepared.run->span));
+  WEFT_TRY(in_time, planner::requested_pipeline(prepared.settings, prepared.run->span));
   if (prepared.ranks < 2 && !in_time)
     return user_error("a single-device plan has nothing to compare with",
                       "name a cluster: ON pod or ON LOCAL 4", run.span);
@@ -129,7 +129,7 @@ Result<planner::SmallProof> prove_as_it_is(const plan::Graph& one_device,
   WEFT_TRY(proof, distribute::prove(one_device, plan));
   planner::SmallProof small{std::move(proof), fmt::format("its own sizes on {}", print(plan.mesh)),
                             std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()};
-  small.steps_alone = distribute::steps_between_sums(plan.graph);
+  small.steps_between_averages = distribute::steps_between_sums(plan.graph);
   return small;
 }
 
@@ -143,7 +143,7 @@ Result<planner::SmallProof> prove_stages_as_they_are(const plan::Graph& one_devi
     return proof;
   }
   const auto began = std::chrono::steady_clock::now();
-  WEFT_TRY(proof, pipeline::prove_in_time(one_device, plan));
+  WEFT_TRY(proof, pipeline::prove_pipelined(one_device, plan));
   planner::SmallProof small{std::move(proof),
                             fmt::format("its own sizes on {}", distribute::print(plan.time->distribution)),
                             std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()};
@@ -167,7 +167,7 @@ Result<PlanVerdict> prove_written(const std::string& name, const std::string& te
   const auto prove = [&](const session::Session::State& state, const language::syntax::Run& run) -> Status {
     WEFT_TRY(prepared, planner::prepare(state, run, planner::Purpose::plan));
     const plan::Graph& one_device = prepared.plan.graph;
-    WEFT_TRY(in_time, planner::asked_in_time(prepared.settings, prepared.run->span));
+    WEFT_TRY(in_time, planner::requested_pipeline(prepared.settings, prepared.run->span));
     auto written = planner::read_written(text, mesh, one_device, in_time);
     if (!written.ok()) {
       verdict = session::in_text(text, std::move(written).error());
@@ -222,7 +222,7 @@ session::Reply run(const PlanProve& request) {
 
 session::Reply run(const PlanShow& request) {
   const auto show = [&]() -> Result<std::string> {
-    WEFT_TRY(written, read_laid_out(request.file, request.mesh));
+    WEFT_TRY(written, read_plan_with_layouts(request.file, request.mesh));
     std::string shown;
     auto nodes = nlohmann::ordered_json::array();
     for (std::size_t n = 0; n < written.graph.node_count(); ++n) {

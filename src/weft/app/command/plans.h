@@ -23,13 +23,13 @@ struct PlanProve {
 };
 session::Reply run(const PlanProve& request);
 
-struct PlanPrice {
+struct PlanEstimate {
   std::string file = {};
   std::string cluster = {};  // pod, my.weft, LOCAL 4; empty: LOCAL, if the mesh consists of ranks
   std::string mesh = {};     // empty: from the text
   session::Format format = session::Format::text;
 };
-session::Reply run(const PlanPrice& request);
+session::Reply run(const PlanEstimate& request);
 
 struct PlanShow {
   std::string file = {};

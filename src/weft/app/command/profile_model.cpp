@@ -49,7 +49,7 @@ Error failed(const session::Reply& reply) {
   const std::size_t colon = first.find(": ");
   std::string message(colon == std::string_view::npos ? first : first.substr(colon + 2));
   return reply.exit_code == session::ExitCode::user_error ? user_error(std::move(message))
-                                                          : world_error(std::move(message));
+                                                          : environment_error(std::move(message));
 }
 
 std::string measured_percent(const nlohmann::json& measured, const char* key) {
@@ -82,7 +82,7 @@ Result<std::string> profile_model(const Profile& request) {
       const session::Reply reply = session.execute(statement(request, ranks));
       if (reply.exit_code != session::ExitCode::ok) return failed(reply);
       const auto json = nlohmann::json::parse(reply.output, nullptr, /*allow_exceptions=*/false);
-      if (!json.is_object() || !json.contains("measured")) return world_error("nothing was measured");
+      if (!json.is_object() || !json.contains("measured")) return environment_error("nothing was measured");
       const nlohmann::json& measured = json["measured"];
       // With one rank there is no predicted plan.
       const bool alone = ranks == 1;

@@ -16,7 +16,7 @@
 #include "weft/parallel/pipeline/check_claims.h"
 #include "weft/parallel/pipeline/draw.h"
 #include "weft/parallel/pipeline/library.h"
-#include "weft/parallel/pipeline/price.h"
+#include "weft/parallel/pipeline/schedule_cost.h"
 #include "weft/parallel/pipeline/synthesize.h"
 #include "weft/parallel/pipeline/verify.h"
 
@@ -68,7 +68,7 @@ Result<pipeline::Times> read_times(const PassTimes& given, std::int32_t stages) 
   return times;
 }
 
-Result<std::map<std::string, double>> parameters_of(const WhichSchedule& which) {
+Result<std::map<std::string, double>> parameters_of(const ScheduleSelection& which) {
   std::map<std::string, double> parameters;
   for (const auto& [name, number] :
        {std::pair("stages", which.stages), std::pair("micro_batches", which.micro_batches),
@@ -96,7 +96,7 @@ struct ReadSchedule {
   pipeline::Schedule schedule;
 };
 
-Result<ReadSchedule> read_schedule(const WhichSchedule& which) {
+Result<ReadSchedule> read_schedule(const ScheduleSelection& which) {
   WEFT_TRY(parameters, parameters_of(which));
   std::error_code unused;
   if (!std::filesystem::is_regular_file(which.name, unused)) {
@@ -112,7 +112,7 @@ Result<ReadSchedule> read_schedule(const WhichSchedule& which) {
   return ReadSchedule{std::move(parsed).value(), std::move(parameters), std::move(schedule).value()};
 }
 
-Result<pipeline::Schedule> find_or_read(const WhichSchedule& which) {
+Result<pipeline::Schedule> find_or_read(const ScheduleSelection& which) {
   WEFT_TRY(read, read_schedule(which));
   return std::move(read.schedule);
 }
@@ -197,7 +197,7 @@ Result<std::string> answer(const ScheduleCheck& request) {
                      claims.empty() ? "" : fmt::format("; {} as claimed", fmt::join(claims, " and ")));
 }
 
-Result<std::string> answer(const SchedulePrice& request) {
+Result<std::string> answer(const ScheduleEstimate& request) {
   WEFT_TRY(schedule, find_or_read(request.which));
   WEFT_TRY(times, read_times(request.times, schedule.stages));
   WEFT_TRY(price, pipeline::price(schedule, times));
@@ -245,7 +245,7 @@ Result<std::string> answer(const ScheduleSynthesize& request) {
 session::Reply run(const ScheduleList& request) { return session::to_reply(answer(request)); }
 session::Reply run(const ScheduleShow& request) { return session::to_reply(answer(request)); }
 session::Reply run(const ScheduleCheck& request) { return session::to_reply(answer(request)); }
-session::Reply run(const SchedulePrice& request) { return session::to_reply(answer(request)); }
+session::Reply run(const ScheduleEstimate& request) { return session::to_reply(answer(request)); }
 session::Reply run(const ScheduleSynthesize& request) { return session::to_reply(answer(request)); }
 
 }  // namespace weft::command

@@ -27,14 +27,14 @@ struct PassTimes {
   double overlap = 0;  // fraction of the shorter of two passes that overlaps the other
 };
 
-struct WhichSchedule {
+struct ScheduleSelection {
   std::string name;                                        // a shipped schedule or a file
   std::int32_t stages = 0, micro_batches = 0, chunks = 0;  // 0: from the text
   std::vector<std::string> set;                            // parameter=value, for its own parameters
 };
 
 struct ScheduleShow {
-  WhichSchedule which;
+  ScheduleSelection which;
   PassTimes times;
   std::string to;  // .svg; empty: print as text
   session::Format format = session::Format::text;
@@ -42,18 +42,18 @@ struct ScheduleShow {
 session::Reply run(const ScheduleShow& request);
 
 struct ScheduleCheck {
-  WhichSchedule which;
+  ScheduleSelection which;
   std::string memory;
   session::Format format = session::Format::text;
 };
 session::Reply run(const ScheduleCheck& request);
 
-struct SchedulePrice {
-  WhichSchedule which;
+struct ScheduleEstimate {
+  ScheduleSelection which;
   PassTimes times;
   session::Format format = session::Format::text;
 };
-session::Reply run(const SchedulePrice& request);
+session::Reply run(const ScheduleEstimate& request);
 
 struct ScheduleSynthesize {
   std::int32_t stages = 0, micro_batches = 0, chunks = 1;

@@ -13,7 +13,7 @@
 namespace weft::explain {
 namespace {
 
-using transport::Patient;
+using transport::RankReport;
 
 constexpr std::string_view kWaits = "\n  waits for ";  // at a line start: tables have such a column
 constexpr double kLongSeconds = 1;                     // longer than a healthy rank waits
@@ -32,7 +32,7 @@ double seconds_of_wait(std::string_view line) {
 }
 
 // The line in which a rank reports a suspiciously long wait; empty if there is none.
-std::string_view wait_of(const Patient& patient) {
+std::string_view wait_of(const RankReport& patient) {
   const std::string_view answer = patient.answer;
   for (std::size_t at = answer.find(kWaits); at != answer.npos; at = answer.find(kWaits, at + 1)) {
     const std::size_t begin = at + 3;  // after the newline and the indent
@@ -83,16 +83,16 @@ struct Counts {
   std::size_t all = 0, waiting = 0, mute = 0;
 };
 
-Counts count(std::span<const Patient> patients) {
+Counts count(std::span<const RankReport> patients) {
   Counts counts{.all = patients.size()};
-  for (const Patient& patient : patients) {
+  for (const RankReport& patient : patients) {
     counts.mute += patient.answer.empty();
     counts.waiting += !wait_of(patient).empty();
   }
   return counts;
 }
 
-std::string summary(std::span<const Patient> patients) {
+std::string summary(std::span<const RankReport> patients) {
   const Counts counts = count(patients);
   std::string out = fmt::format("{} rank{} here: ", counts.all, counts.all == 1 ? "" : "s");
   if (counts.waiting > 0) out += fmt::format("{} wait{}", counts.waiting, counts.waiting == 1 ? "s" : "");
@@ -101,7 +101,7 @@ std::string summary(std::span<const Patient> patients) {
                        counts.mute == 1 ? "es" : "");
   if (counts.waiting + counts.mute == 0) out += counts.all == 1 ? "it is not waiting" : "none is waiting";
   out += '\n';
-  for (const Patient& patient : patients)
+  for (const RankReport& patient : patients)
     if (const std::string_view wait = wait_of(patient); !wait.empty())
       out += fmt::format("rank {} {}\n", patient.rank, wait);
   return out;
@@ -109,9 +109,9 @@ std::string summary(std::span<const Patient> patients) {
 
 }  // namespace
 
-std::string print_text(std::span<const Patient> patients, std::size_t rows) {
+std::string print_text(std::span<const RankReport> patients, std::size_t rows) {
   std::string out = summary(patients);
-  for (const Patient& patient : patients) {
+  for (const RankReport& patient : patients) {
     out += '\n';
     if (patient.answer.empty()) {
       out += fmt::format("process {} does not answer: it is {}\n", patient.process, patient.state);
@@ -122,10 +122,10 @@ std::string print_text(std::span<const Patient> patients, std::size_t rows) {
   return out;
 }
 
-std::string print_json(std::span<const Patient> patients) {
+std::string print_json(std::span<const RankReport> patients) {
   const Counts counts = count(patients);
   nlohmann::ordered_json processes = nlohmann::ordered_json::array();
-  for (const Patient& patient : patients) {
+  for (const RankReport& patient : patients) {
     nlohmann::ordered_json row = {{"process", patient.process}};
     if (patient.rank >= 0) row.update({{"rank", patient.rank}, {"ranks", patient.ranks}});
     if (patient.answer.empty()) {

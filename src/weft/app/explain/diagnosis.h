@@ -16,7 +16,7 @@
 namespace weft::explain {
 
 // Counts a rank as waiting after one second. Prints the last `rows` of its calls and steps.
-std::string print_text(std::span<const transport::Patient> patients, std::size_t rows = SIZE_MAX);
-std::string print_json(std::span<const transport::Patient> patients);  // one line
+std::string print_text(std::span<const transport::RankReport> patients, std::size_t rows = SIZE_MAX);
+std::string print_json(std::span<const transport::RankReport> patients);  // one line
 
 }  // namespace weft::explain

@@ -15,10 +15,10 @@ namespace weft::explain {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using recipe::PricedRecipe;
-using recipe::RecipePrice;
+using recipe::EstimatedRecipe;
+using recipe::RecipeCost;
 
-std::vector<std::pair<std::string_view, double>> time_parts(const RecipePrice& price) {
+std::vector<std::pair<std::string_view, double>> time_parts(const RecipeCost& price) {
   return {{"compute", price.computing},
           {"exposed communication", price.waiting},
           {"bubble", price.bubble},
@@ -27,9 +27,9 @@ std::vector<std::pair<std::string_view, double>> time_parts(const RecipePrice& p
 
 // The report of a recipe. Only its lines are printed, without Next and Use, which are specific to
 // Weft.
-Report report_of(const ImprovementText& text, const PricedRecipe& priced) {
+Report report_of(const ImprovementText& text, const EstimatedRecipe& priced) {
   Report report = text.about;
-  const RecipePrice& price = priced.price;
+  const RecipeCost& price = priced.price;
   report.task.clear();
   report.terms = terms_of(report, priced.spread.distribution);
   if (report.terms.empty()) report.terms = "one device";
@@ -58,7 +58,7 @@ std::string side_by_side(const Report& today, const Report* better, std::size_t 
 }
 
 // How each part of the step changes, the largest saving first.
-std::vector<std::string> reasons(const RecipePrice& before, const RecipePrice& after, std::string_view per) {
+std::vector<std::string> reasons(const RecipeCost& before, const RecipeCost& after, std::string_view per) {
   const auto a = time_parts(before), b = time_parts(after);
   std::vector<std::pair<double, std::string>> saved;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -88,8 +88,8 @@ std::string labelled(std::string_view label, std::string_view text, std::size_t 
   return wrap(fmt::format("{:<10}{}", label, text), width, 10);
 }
 
-Json price_json(const PricedRecipe& priced) {
-  const RecipePrice& price = priced.price;
+Json price_json(const EstimatedRecipe& priced) {
+  const RecipeCost& price = priced.price;
   Json memory = Json::object();
   for (const auto& [what, bytes] : price.memory.kinds()) memory[std::string(what)] = whole(bytes);
   return {{"recipe", describe(priced.recipe)}, {"plan", print(priced.spread.distribution)},
@@ -119,8 +119,8 @@ std::string_view bare(std::string_view line) {
 
 }  // namespace
 
-std::string what_dominates(const PricedRecipe& priced, double memory_bytes) {
-  const RecipePrice& price = priced.price;
+std::string what_dominates(const EstimatedRecipe& priced, double memory_bytes) {
+  const RecipeCost& price = priced.price;
   if (!price.fits) {
     const auto kinds = price.memory.kinds();
     const auto most = std::ranges::max_element(kinds, {}, [](const auto& kind) { return kind.second; });
@@ -175,12 +175,12 @@ std::string marked_lines(const std::string& before, const std::string& after) {
 
 std::string print_text(const ImprovementText& text) {
   const recipe::Improvement& found = *text.improvement;
-  const PricedRecipe& today = found.today;
+  const EstimatedRecipe& today = found.today;
   const std::size_t width = text.about.width;
   std::string out = wrap(headline(text.about), width) + "\n";
   const Report now = report_of(text, today);
   if (found.better) {
-    const PricedRecipe& better = *found.better;
+    const EstimatedRecipe& better = *found.better;
     const Report then = report_of(text, better);
     out += side_by_side(now, &then, width) + "\n";
     if (today.price.fits)

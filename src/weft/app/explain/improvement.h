@@ -31,7 +31,7 @@ std::string print_json(const ImprovementText& text);  // one line
 
 // The largest part of a recipe's step besides computing: "bubble: 22 % of the step". If the recipe
 // does not fit, its memory.
-std::string what_dominates(const recipe::PricedRecipe& priced, double memory_bytes);
+std::string what_dominates(const recipe::EstimatedRecipe& priced, double memory_bytes);
 
 // A diff: lines of `after` marked "  " (unchanged) or "+ " (new), and removed lines marked "- ".
 std::string marked_lines(const std::string& before, const std::string& after);

@@ -7,13 +7,13 @@
 namespace weft::explain {
 namespace {
 
-bool begins_letter(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
+bool starts_code_point(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
 
 // The byte length of the first `count` code points.
-std::size_t bytes_of_letters(std::string_view text, std::size_t count) {
+std::size_t bytes_of_code_points(std::string_view text, std::size_t count) {
   std::size_t at = 0;
   for (; at < text.size(); ++at)
-    if (begins_letter(text[at]) && count-- == 0) break;
+    if (starts_code_point(text[at]) && count-- == 0) break;
   return at;
 }
 
@@ -26,7 +26,7 @@ bool inside_brackets(std::string_view text, std::size_t at) {
 // to break after a phrase rather than inside `p = 4` or `x[b, s]`, if the line stays at least half
 // full.
 std::size_t line_bytes(std::string_view text, std::size_t width) {
-  const std::size_t most = bytes_of_letters(text, width), half = bytes_of_letters(text, width / 2);
+  const std::size_t most = bytes_of_code_points(text, width), half = bytes_of_code_points(text, width / 2);
   for (std::size_t at = most; at > half; --at)
     if (text[at] == ' ' && std::string_view(",;:").find(text[at - 1]) != std::string_view::npos &&
         !inside_brackets(text, at))
@@ -40,12 +40,12 @@ std::size_t line_bytes(std::string_view text, std::size_t width) {
 }  // namespace
 
 std::size_t columns(std::string_view text) {
-  return static_cast<std::size_t>(std::ranges::count_if(text, begins_letter));
+  return static_cast<std::size_t>(std::ranges::count_if(text, starts_code_point));
 }
 
 std::string cut(std::string_view text, std::size_t width) {
   if (columns(text) <= width) return std::string(text);
-  std::string_view kept = text.substr(0, bytes_of_letters(text, width - 1));
+  std::string_view kept = text.substr(0, bytes_of_code_points(text, width - 1));
   while (kept.ends_with(' ') || kept.ends_with(',')) kept.remove_suffix(1);
   return std::string(kept) + "…";
 }
@@ -115,7 +115,7 @@ std::string wrap_page(std::string_view text, std::size_t width) {
     const std::size_t indent = hanging_indent(line, width);
     std::string_view rest = line;
     for (std::size_t room = width; columns(rest) > room; room = width - indent) {
-      const std::size_t most = bytes_of_letters(rest, room), space = rest.rfind(' ', most);
+      const std::size_t most = bytes_of_code_points(rest, room), space = rest.rfind(' ', most);
       const bool breaks = space != rest.npos && rest.find_first_not_of(' ') < space;
       std::string_view part = rest.substr(0, breaks ? space : most);
       rest.remove_prefix(part.size());

@@ -148,7 +148,7 @@ std::string print_text(const MemoryExplanation& explanation) {
   text += "\n" + drawing(program, units, explanation.width);
   text += "\n" + wrap(fmt::format("the peak: {}", moment_of(program, peak)), explanation.width);
   Table table({{"alive then"}, {"kind"}, {"bytes", Align::right}, {"share", Align::right}});
-  const std::vector<sim::AliveBuffer> alive = sim::alive_during(program, peak);
+  const std::vector<sim::LiveBuffer> alive = sim::live_buffers(program, peak);
   for (std::size_t i = 0; i < std::min(alive.size(), kMostTensors); ++i) {
     const auto bytes = static_cast<double>(alive[i].buffer->bytes);
     table.add({buffer_name(program, *alive[i].buffer), std::string(people_word(alive[i].kind)),
@@ -190,7 +190,7 @@ std::string print_json(const MemoryExplanation& explanation) {
                                                {"moment", moment_of(program, peak)},
                                                {"alive_bytes", whole(units[peak].total())}};
   at["tensors"] = nlohmann::ordered_json::array();
-  const std::vector<sim::AliveBuffer> alive = sim::alive_during(program, peak);
+  const std::vector<sim::LiveBuffer> alive = sim::live_buffers(program, peak);
   for (std::size_t i = 0; i < std::min(alive.size(), kMostTensors); ++i)
     at["tensors"].push_back({{"name", buffer_name(program, *alive[i].buffer)},
                              {"kind", people_word(alive[i].kind)},

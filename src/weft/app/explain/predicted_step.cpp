@@ -13,15 +13,15 @@ using Json = nlohmann::ordered_json;
 
 }  // namespace
 
-double part_of_peak(double flops, double seconds, const cluster::Cluster& cluster, plan::DType precision,
-                    int devices_a_rank) {
+double fraction_of_peak(double flops, double seconds, const cluster::Cluster& cluster, plan::DType precision,
+                    int devices_per_rank) {
   double peak = 0;
   for (const cluster::DeviceKind& kind : cluster.kinds)
     peak +=
         cost::peak_rate(kind.device, precision) * static_cast<double>(kind.nodes * cluster.axes.back().size);
   if (!cluster.is_mixed())
     peak =
-        cost::peak_rate(cluster.device, precision) * static_cast<double>(cluster.devices() * devices_a_rank);
+        cost::peak_rate(cluster.device, precision) * static_cast<double>(cluster.devices() * devices_per_rank);
   return peak > 0 && seconds > 0 ? flops / (seconds * peak) : 0;
 }
 
@@ -56,7 +56,7 @@ Json reasons_json(const sim::Prediction& prediction) {
     if (const double seconds = prediction.seconds_by_source[s]; seconds > 0)
       sources[std::string(name(static_cast<cost::Source>(s)))] = seconds;
   Json collectives = Json::array();
-  for (const sim::PricedCollective& one : prediction.collectives)
+  for (const sim::EstimatedCollective& one : prediction.collectives)
     collectives.push_back({{"kind", name(one.kind)},
                            {"axis", one.axis},
                            {"bytes", one.bytes},

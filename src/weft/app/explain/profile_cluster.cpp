@@ -95,7 +95,7 @@ class Device {
   Result<std::string> print(std::string_view name) const {
     const auto single = find("multiply f32", 1), twice = find("multiply f64", 1), call = find("call", 1);
     const double memory = memory_rate();
-    if (!single || !twice || !call || memory <= 0) return world_error("the profile has no rate");
+    if (!single || !twice || !call || memory <= 0) return environment_error("the profile has no rate");
     const double share = std::min(1.0, static_cast<double>(profile_.cores) / ranks_);
     return fmt::format("CREATE DEVICE {} (f64 = {}, f32 = {}, memory = {}, bandwidth = {}, launch = {});\n",
                        name, operations(*twice * share), operations(*single * share),

@@ -26,8 +26,8 @@ struct Rates {
 };
 
 // Empty if the rank was not in `before`, or is now a different process with the same number.
-std::optional<Rates> rates_of(const RankActivity& rank, const ActivityPicture& now,
-                              const std::optional<ActivityPicture>& before) {
+std::optional<Rates> rates_of(const RankActivity& rank, const ActivitySnapshot& now,
+                              const std::optional<ActivitySnapshot>& before) {
   if (!before) return {};
   const auto was = std::ranges::find_if(before->ranks, [&](const RankActivity& other) {
     return other.process == rank.process && other.rank == rank.rank && other.state.empty();
@@ -65,10 +65,10 @@ nlohmann::ordered_json json_of(const Tally& tally) {
 
 }  // namespace
 
-ActivityPicture picture_of(const std::vector<transport::Patient>& patients,
+ActivitySnapshot snapshot_of(const std::vector<transport::RankReport>& patients,
                            std::chrono::steady_clock::time_point taken) {
-  ActivityPicture picture{taken, {}};
-  for (const transport::Patient& patient : patients) {
+  ActivitySnapshot picture{taken, {}};
+  for (const transport::RankReport& patient : patients) {
     RankActivity rank{
         .process = patient.process, .rank = patient.rank, .ranks = patient.ranks, .state = patient.state};
     if (auto tallies = comm::parse_tallies(patient.figures); tallies.ok())
@@ -80,7 +80,7 @@ ActivityPicture picture_of(const std::vector<transport::Patient>& patients,
   return picture;
 }
 
-std::string print_text(const ActivityPicture& now, const std::optional<ActivityPicture>& before,
+std::string print_text(const ActivitySnapshot& now, const std::optional<ActivitySnapshot>& before,
                        std::size_t width) {
   if (now.ranks.empty()) return "no rank of a job runs on this machine\n";
   std::vector<Column> columns = {{"rank", Align::right}, {"process", Align::right}};
@@ -117,7 +117,7 @@ std::string print_text(const ActivityPicture& now, const std::optional<ActivityP
   return ranks.print(width) + (kinds.empty() ? "" : "\n" + kinds.print(width));
 }
 
-std::string print_json(const ActivityPicture& now, const std::optional<ActivityPicture>& before) {
+std::string print_json(const ActivitySnapshot& now, const std::optional<ActivitySnapshot>& before) {
   nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
   for (const RankActivity& rank : now.ranks) {
     nlohmann::ordered_json row = {{"process", rank.process}};

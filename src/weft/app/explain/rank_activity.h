@@ -24,17 +24,17 @@ struct RankActivity {
   comm::Tallies tallies = {};
 };
 
-struct ActivityPicture {
+struct ActivitySnapshot {
   std::chrono::steady_clock::time_point taken;
   std::vector<RankActivity> ranks;
 };
 
-ActivityPicture picture_of(const std::vector<transport::Patient>& patients,
+ActivitySnapshot snapshot_of(const std::vector<transport::RankReport>& patients,
                            std::chrono::steady_clock::time_point taken);
 
 // Computes rates since `before` if it is given.
-std::string print_text(const ActivityPicture& now, const std::optional<ActivityPicture>& before,
+std::string print_text(const ActivitySnapshot& now, const std::optional<ActivitySnapshot>& before,
                        std::size_t width);
-std::string print_json(const ActivityPicture& now, const std::optional<ActivityPicture>& before);  // one line
+std::string print_json(const ActivitySnapshot& now, const std::optional<ActivitySnapshot>& before);  // one line
 
 }  // namespace weft::explain

@@ -65,7 +65,7 @@ StepFacts facts_of(const Report& report, const sim::Prediction& prediction) {
   return facts;
 }
 
-StepFacts facts_of(const search::PricedInTime& priced) {
+StepFacts facts_of(const search::PipelineEstimate& priced) {
   StepFacts facts;
   facts.seconds = priced.seconds;
   const auto passes = [](const search::StageCost& stage) {
@@ -104,7 +104,7 @@ Candidate candidate_of(const search::Alternative& other) {
           .evaluation = &found};
 }
 
-Candidate candidate_of(std::string name, const search::PlanInTime& plan) {
+Candidate candidate_of(std::string name, const search::PipelinePlan& plan) {
   return {.name = std::move(name),
           .distribution = &plan.distribution,
           .seconds = plan.priced.seconds,
@@ -131,7 +131,7 @@ const distribute::Distribution* Report::distribution() const {
 }
 
 double Report::utilization(double seconds) const {
-  return part_of_peak(model_flops, seconds, cluster, precision, devices_a_rank);
+  return fraction_of_peak(model_flops, seconds, cluster, precision, devices_per_rank);
 }
 
 StepFacts step_of(const Report& report) {

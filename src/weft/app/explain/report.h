@@ -27,10 +27,10 @@
 #include "weft/plan/cluster/cluster.h"
 #include "weft/plan/graph/graph.h"
 #include "weft/planner/search/optimize.h"
-#include "weft/planner/search/pipeline/choose_in_time.h"
+#include "weft/planner/search/pipeline/choose_pipeline.h"
 #include "weft/planner/target/job_hosts.h"
 #include "weft/program/tasks/attribution.h"
-#include "weft/program/tasks/by_definition.h"
+#include "weft/program/tasks/reference_ops.h"
 
 namespace weft::explain {
 
@@ -71,12 +71,12 @@ struct Latency {
 };
 
 // Latency of a small unit of another program while this step runs on the same device.
-struct Urgency {
+struct PriorityLatency {
   Latency alone;                         // nothing else runs
   Latency in_turn;                       // on a stream of normal priority
-  Latency going_first;                   // on a high-priority stream
-  Latency given_way;                     // the same, with this step at low priority
-  double step = 0, step_giving_way = 0;  // this step's time on its own
+  Latency at_high_priority;                   // on a high-priority stream
+  Latency beside_low_priority;                     // the same, with this step at low priority
+  double step = 0, step_at_low_priority = 0;  // this step's time on its own
 };
 
 // Measurements of the same plan.
@@ -98,7 +98,7 @@ struct Measured {
   std::vector<std::vector<pipeline::Slot>> slots = {};  // by stage and pass, of the first rank in one step
   double bubble = 0;                                    // seconds per step in which the busiest stage is idle
   std::optional<FirstAnswer> first_answer = {};
-  std::optional<Urgency> urgency = {};
+  std::optional<PriorityLatency> urgency = {};
 };
 
 // How the rules rewrote the plan for one device.
@@ -111,12 +111,12 @@ struct OneDevice {
   double predicted_seconds = 0;    // of the compiled units; 0: only the roofline is known
   std::vector<MemoryItem> memory;  // live for the whole step
   std::optional<Rewriting> rewriting;
-  std::vector<program::ByDefinition> by_definition;  // operators without a kernel on this processor
+  std::vector<program::ReferenceOps> by_definition;  // operators without a kernel on this processor
 };
 
 // A plan with stages and micro-batches.
 struct Pipeline {
-  const search::ChosenInTime* choice = nullptr;
+  const search::ChosenPipeline* choice = nullptr;
   bool given = false;     // set by the user, not searched
   std::string batch;      // the index that is split into micro-batches
   std::int64_t rows = 1;  // size of that index per step
@@ -149,7 +149,7 @@ struct Report {
   double examples = 0;           // per step; 0: unknown
   double memory_limit = 0;       // bytes per rank; 0: unknown
   double model_flops = 0;        // per step of the plan for one device; used for utilization
-  int devices_a_rank = 1;        // processors per local rank
+  int devices_per_rank = 1;        // processors per local rank
 
   // The plan: one device, several, or a pipeline.
   std::optional<OneDevice> alone;
@@ -201,7 +201,7 @@ struct Candidate {
   bool fits = true;
   std::string why_not = {};
   const search::Evaluation* evaluation = nullptr;  // one of these two is set
-  const search::PlanInTime* in_time = nullptr;
+  const search::PipelinePlan* in_time = nullptr;
 };
 std::vector<Candidate> alternatives_of(const Report& report);
 std::string terms_of(const Report& report, const distribute::Distribution& distribution);

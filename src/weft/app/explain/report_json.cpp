@@ -114,8 +114,8 @@ void add_ranks(const Report& report, Json& json) {
 }
 
 // A plan with stages and micro-batches, chosen or not.
-Json in_time_json(const search::PlanInTime& plan) {
-  const search::PricedInTime& priced = plan.priced;
+Json in_time_json(const search::PipelinePlan& plan) {
+  const search::PipelineEstimate& priced = plan.priced;
   return {{"micro_batches", priced.schedule.micro_batches},
           {"schedule", priced.schedule.name},
           {"chunks", priced.schedule.chunks},
@@ -130,7 +130,7 @@ Json in_time_json(const search::PlanInTime& plan) {
 }
 
 Json stage_json(const Report& report, std::size_t index) {
-  const search::ChosenInTime& choice = *report.pipeline->choice;
+  const search::ChosenPipeline& choice = *report.pipeline->choice;
   const search::StageCost& stage = choice.priced.stages[index];
   Json runs = Json::array();
   for (const search::StageCost::Run& run : stage.runs)
@@ -162,7 +162,7 @@ Json stage_json(const Report& report, std::size_t index) {
 
 void add_pipeline(const Report& report, Json& json) {
   const Pipeline& pipeline = *report.pipeline;
-  const search::ChosenInTime& choice = *pipeline.choice;
+  const search::ChosenPipeline& choice = *pipeline.choice;
   json.update(in_time_json(choice));
   json["rows_per_micro_batch"] = pipeline.rows / choice.distribution.micro_batches;
   json["rows_a_micro_batch"] = json["rows_per_micro_batch"];
@@ -211,13 +211,13 @@ Json to_json(const FirstAnswer& answer) {
 }
 
 Json to_json(const Latency& latency) { return {{"median", latency.median}, {"p99", latency.p99}}; }
-Json to_json(const Urgency& urgency) {
+Json to_json(const PriorityLatency& urgency) {
   return {{"seconds_alone", to_json(urgency.alone)},
           {"seconds_in_turn", to_json(urgency.in_turn)},
-          {"seconds_going_first", to_json(urgency.going_first)},
-          {"seconds_given_way", to_json(urgency.given_way)},
+          {"seconds_going_first", to_json(urgency.at_high_priority)},
+          {"seconds_given_way", to_json(urgency.beside_low_priority)},
           {"step_seconds", urgency.step},
-          {"step_seconds_giving_way", urgency.step_giving_way}};
+          {"step_seconds_giving_way", urgency.step_at_low_priority}};
 }
 
 // Times of nodes and phases are summed over workers; the step time is wall time.

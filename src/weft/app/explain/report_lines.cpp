@@ -339,7 +339,7 @@ LineText slow_text(const Report& report, const StepFacts&) {
 }
 void slow_json(const Report& report, const StepFacts&, Json& json) {
   if (!report.alone) return;
-  for (const program::ByDefinition& one : report.alone->by_definition)
+  for (const program::ReferenceOps& one : report.alone->by_definition)
     json["by_definition"].push_back({{"operator", one.op}, {"why", one.why}, {"count", one.count}});
 }
 
@@ -378,7 +378,7 @@ LineText sure_text(const Report& report, const StepFacts& facts) {
   if (!computing.empty()) text.note = fmt::format("compute times {}", computing);
   std::array<double, cost::kSources> by_source{};
   double all = 0;
-  for (const sim::PricedCollective& one : report.prediction->collectives) {
+  for (const sim::EstimatedCollective& one : report.prediction->collectives) {
     const double seconds = static_cast<double>(one.times) * one.price.seconds();
     by_source[static_cast<std::size_t>(one.price.source)] += seconds;
     all += seconds;
@@ -442,15 +442,15 @@ LineText first_answer_text(const Report& report, const StepFacts&) {
 
 LineText urgency_text(const Report& report, const StepFacts&) {
   if (!report.measured || !report.measured->urgency) return {};
-  const Urgency& urgency = *report.measured->urgency;
+  const PriorityLatency& urgency = *report.measured->urgency;
   const auto print = [](const Latency& latency) {
     return fmt::format("{} (p99 {})", print_seconds(latency.median), print_seconds(latency.p99));
   };
   return {fmt::format("a small unit takes {} alone", print(urgency.alone)),
           fmt::format("beside this step {} at normal priority, {} at high priority, {} while this step is "
                       "low-priority; this step takes {}, at low priority {}",
-                      print(urgency.in_turn), print(urgency.going_first), print(urgency.given_way),
-                      print_seconds(urgency.step), print_seconds(urgency.step_giving_way))};
+                      print(urgency.in_turn), print(urgency.at_high_priority), print(urgency.beside_low_priority),
+                      print_seconds(urgency.step), print_seconds(urgency.step_at_low_priority))};
 }
 
 // The keys of these lines are inside "measured".

@@ -3,7 +3,7 @@
 
 #include "weft/app/explain/report.h"
 #include "weft/app/explain/step_page.h"
-#include "weft/parallel/pipeline/in_time.h"
+#include "weft/parallel/pipeline/pipelined_plan.h"
 
 namespace weft::explain {
 namespace {
@@ -20,8 +20,8 @@ std::vector<PageTimeline> timelines_of(const sim::Prediction& prediction) {
 }
 
 // One timeline per stage, with its passes.
-std::vector<PageTimeline> timelines_of(const search::ChosenInTime& choice) {
-  const search::PricedInTime& priced = choice.priced;
+std::vector<PageTimeline> timelines_of(const search::ChosenPipeline& choice) {
+  const search::PipelineEstimate& priced = choice.priced;
   const auto nothing = std::make_shared<const program::Program>();
   std::vector<PageTimeline> timelines;
   for (std::size_t s = 0; s < priced.stages.size(); ++s) {

@@ -82,7 +82,7 @@ Section mesh_section(const Report& report) {
 
 // Pipeline
 
-std::string parts_of(const search::ChosenInTime& choice, const StageCost& first, const StageCost& last) {
+std::string parts_of(const search::ChosenPipeline& choice, const StageCost& first, const StageCost& last) {
   std::string text;
   for (std::size_t r = 0; r < first.runs.size(); ++r) {
     const StageCost::Run& begin = first.runs[r];
@@ -94,7 +94,7 @@ std::string parts_of(const search::ChosenInTime& choice, const StageCost& first,
   return text;
 }
 
-std::string print_bubble(const search::PricedInTime& priced) {
+std::string print_bubble(const search::PipelineEstimate& priced) {
   std::vector<std::string> causes;
   const auto add = [&](double seconds, std::string_view why) {
     if (seconds >= 0.0005 * priced.seconds)
@@ -112,7 +112,7 @@ std::string print_bubble(const search::PricedInTime& priced) {
 
 // "replicas take 11, 5 of them: 11 on a100 in 24.1 ms, 5 on v100 in 23.7 ms"; equal replicas are
 // listed once.
-std::string print_replicas(const search::ChosenInTime& choice) {
+std::string print_replicas(const search::ChosenPipeline& choice) {
   std::string takes, kinds;
   std::set<std::pair<std::int64_t, std::string>> known;
   for (const search::Replica& replica : choice.replicas) {
@@ -126,8 +126,8 @@ std::string print_replicas(const search::ChosenInTime& choice) {
 }
 
 // Recomputation and offload, with their cost.
-void add_savings(const search::ChosenInTime& choice, std::vector<std::string>& lines) {
-  const search::PricedInTime& priced = choice.priced;
+void add_savings(const search::ChosenPipeline& choice, std::vector<std::string>& lines) {
+  const search::PipelineEstimate& priced = choice.priced;
   const distribute::Distribution& distribution = choice.distribution;
   const StageCost& stage = priced.stages[priced.fullest];
   if (!distribution.recompute.is_nothing())
@@ -144,7 +144,7 @@ void add_savings(const search::ChosenInTime& choice, std::vector<std::string>& l
 
 // Draws the schedule at the width of the terminal.
 std::string draw(const Report& report, const pipeline::Price& price) {
-  const search::PricedInTime& priced = report.pipeline->choice->priced;
+  const search::PipelineEstimate& priced = report.pipeline->choice->priced;
   if (priced.stages.size() < 2) return {};
   std::string text = pipeline::draw_text(priced.schedule, price, report.width);
   if (priced.stages.size() <= kMostRows || report.verbose) return text;
@@ -170,8 +170,8 @@ std::string draw_measured(const Report& report) {
 
 // Merges neighbouring stages whose printed figures are equal, unless stages were measured.
 void add_stages(const Report& report, Section& section) {
-  const search::ChosenInTime& choice = *report.pipeline->choice;
-  const search::PricedInTime& priced = choice.priced;
+  const search::ChosenPipeline& choice = *report.pipeline->choice;
+  const search::PipelineEstimate& priced = choice.priced;
   const auto figures = [&](std::size_t s) -> std::vector<std::string> {
     const StageCost& stage = priced.stages[s];
     return {print_seconds(stage.forward),
@@ -216,7 +216,7 @@ Section pipeline_section(const Report& report) {
   section.option = "PIPELINE";
   if (!report.pipeline) return section;
   const Pipeline& pipeline = *report.pipeline;
-  const search::ChosenInTime& choice = *pipeline.choice;
+  const search::ChosenPipeline& choice = *pipeline.choice;
   add_stages(report, section);
   section.drawing = draw(report, choice.priced.price);
   if (report.measured && !section.drawing.empty())
@@ -449,7 +449,7 @@ Section alternatives_section(const Report& report) {
   }
   const std::string took = print_seconds(report.planning_seconds);
   if (report.pipeline) {
-    const search::ChosenInTime& choice = *report.pipeline->choice;
+    const search::ChosenPipeline& choice = *report.pipeline->choice;
     if (report.pipeline->given)
       section.lines.emplace_back("the distribution was given: no search");
     else if (choice.candidates == 0)
@@ -522,7 +522,7 @@ Section collectives_section(const sim::Prediction& prediction, bool every) {
   const std::size_t shown = every ? all.size() : std::min(all.size(), kMostShown);
   double rest = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const sim::PricedCollective& one = all[i];
+    const sim::EstimatedCollective& one = all[i];
     if (i >= shown)
       rest += static_cast<double>(one.times) * one.price.seconds();
     else

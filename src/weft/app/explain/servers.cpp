@@ -19,7 +19,7 @@ std::string print_servers(const sim::Prediction& prediction, const plan::Mesh& m
     std::size_t times = 0;
   };
   std::map<std::string, Served> by_axis;
-  for (const sim::PricedCollective& collective : prediction.collectives)
+  for (const sim::EstimatedCollective& collective : prediction.collectives)
     if (const auto service = collective::find_summation_service(collective.price.algorithm)) {
       Served& served = by_axis[collective.axis];
       served.service = *service;

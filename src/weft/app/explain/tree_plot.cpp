@@ -17,14 +17,14 @@ constexpr double kCell = 34, kRow = 46, kRadius = 12, kMargin = 24;
 constexpr std::size_t kPanelsInARow = 4;
 
 // A tree with the position of each device: its depth, and its column counted in leaves.
-struct LaidOut {
+struct PlacedTree {
   std::map<std::int32_t, std::vector<std::int32_t>> children;
   std::map<std::int32_t, Position> places;
   double width = 0;
   std::int32_t depth = 0;
 };
 
-double lay_out(LaidOut& tree, std::int32_t device, std::int32_t depth) {
+double lay_out(PlacedTree& tree, std::int32_t device, std::int32_t depth) {
   tree.depth = std::max(tree.depth, depth);
   const std::vector<std::int32_t>& children = tree.children[device];
   double sum = 0;
@@ -34,8 +34,8 @@ double lay_out(LaidOut& tree, std::int32_t device, std::int32_t depth) {
   return x;
 }
 
-LaidOut laid_out(const synthesis::Tree& tree) {
-  LaidOut made;
+PlacedTree laid_out(const synthesis::Tree& tree) {
+  PlacedTree made;
   for (const synthesis::TreeEdge& edge : tree.edges) made.children[edge.from].push_back(edge.to);
   lay_out(made, tree.root, 0);
   return made;
@@ -54,7 +54,7 @@ std::vector<synthesis::Tree> shown_trees(const std::vector<synthesis::Tree>& tre
   return shown;
 }
 
-void draw_tree(Svg& svg, const synthesis::Tree& tree, const LaidOut& places, double left, double top) {
+void draw_tree(Svg& svg, const synthesis::Tree& tree, const PlacedTree& places, double left, double top) {
   const auto at = [&](std::int32_t device) {
     const Position place = places.places.at(device);
     return Position{left + (place.x + 0.5) * kCell, top + 30 + place.y * kRow};
@@ -84,7 +84,7 @@ std::string draw_trees(const std::vector<synthesis::Tree>& trees, const TreePlot
   if (trees.empty()) return Svg(200, 60).finish();
   std::size_t left_out = 0;
   const std::vector<synthesis::Tree> shown = shown_trees(trees, plot, left_out);
-  std::vector<LaidOut> places;
+  std::vector<PlacedTree> places;
   double cell_width = 120, cell_height = 0;
   for (const synthesis::Tree& tree : shown) {
     places.push_back(laid_out(tree));

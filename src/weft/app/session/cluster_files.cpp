@@ -110,7 +110,7 @@ void DescribedNode::settle(std::string_view name_of_device) {
   if (!links || inside > 0) return;
   for (const LinkedDevice& one : kLinkedDevices) {
     if (one.name != name_of_device) continue;
-    const std::int32_t count = links->nvlinks_of_a_gpu(one.nvlinks);
+    const std::int32_t count = links->nvlinks_per_gpu(one.nvlinks);
     if (count == 0) return;
     inside = count * formats::nvlink_bandwidth(one.compute) * 1e9;
     inside_why = links_text(count, formats::nvlink_bandwidth(one.compute));

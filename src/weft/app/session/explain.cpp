@@ -4,35 +4,35 @@
 #include <fmt/format.h>
 
 #include "weft/app/explain/report.h"
-#include "weft/app/session/explain_alone.h"
+#include "weft/app/session/explain_one_device.h"
 #include "weft/app/session/explain_distributed.h"
 #include "weft/app/session/explain_memory.h"
 #include "weft/app/session/explain_recipe.h"
 #include "weft/app/session/first_answer.h"
 #include "weft/app/session/learn.h"
 #include "weft/app/session/reply.h"
-#include "weft/app/session/urgency.h"
+#include "weft/app/session/priority_latency.h"
 #include "weft/base/letters.h"
 #include "weft/base/nearest.h"
-#include "weft/base/other_work.h"
+#include "weft/base/background_load.h"
 #include "weft/plan/graph/text.h"
 #include "weft/plan/ops/operators.h"
 #include "weft/planner/proof/prove_plan.h"
 #include "weft/planner/statement/prepare.h"
 #include "weft/planner/step/fit_memory.h"
 #include "weft/planner/step/plan_for.h"
-#include "weft/planner/step/plan_in_time.h"
-#include "weft/planner/step/time_problem.h"
+#include "weft/planner/step/plan_pipeline.h"
+#include "weft/planner/step/statement_pipeline.h"
 #include "weft/predict/cost/mesh_links.h"
 #include "weft/predict/cost/operator_time.h"
 #include "weft/predict/cost/plan_cost.h"
 #include "weft/predict/cost/statistics.h"
 #include "weft/predict/cost/unit_seconds.h"
 #include "weft/predict/sim/step/memory_curve.h"
-#include "weft/program/tasks/by_definition.h"
+#include "weft/program/tasks/reference_ops.h"
 #include "weft/runtime/exec/rank.h"
 #include "weft/runtime/exec/rank_bytes.h"
-#include "weft/runtime/run/batches_ahead.h"
+#include "weft/runtime/run/batch_prefetcher.h"
 #include "weft/runtime/run/fit_program.h"
 
 namespace weft::session {
@@ -112,7 +112,7 @@ Status describe_plan(const Session::State& state, const Prepared& prepared, cons
 
 // Runs the plan for a few steps on the given data or on made-up numbers, and records the time of
 // each task. The session's weights are unchanged.
-Result<MeasuredAlone> measure(const Session::State& state, const Context& context, const Prepared& prepared,
+Result<MeasuredOneDevice> measure(const Session::State& state, const Context& context, const Prepared& prepared,
                               const explain::Report& report, bool urgent) {
   WEFT_TRY_STATUS(check_runs_here(prepared));
   const plan::Graph& graph = *report.operators.graph;
@@ -134,9 +134,9 @@ Result<MeasuredAlone> measure(const Session::State& state, const Context& contex
   WEFT_TRY_STATUS(run::write_initial(*rank, static_cast<std::uint64_t>(prepared.settings.running.seed)));
   // The first steps touch memory for the first time and are not counted.
   constexpr std::int64_t kWarmUp = 2;
-  const OtherWork others;
+  const BackgroundLoad others;
   std::vector<program::Timeline> timelines;
-  run::BatchesAhead batches(*rank, *feed);
+  run::BatchPrefetcher batches(*rank, *feed);
   for (std::int64_t step = 0; step < kWarmUp + steps; ++step) {
     if (context.interrupted && context.interrupted()) return user_error("interrupted");
     batches.bring(step);
@@ -150,7 +150,7 @@ Result<MeasuredAlone> measure(const Session::State& state, const Context& contex
     if (auto statistics = cost::Statistics::open({}, cost::Access::write); statistics.ok())
       (void)cost::learn(*statistics, program, timelines, {.workers = rank->workers()},
                         &report.cluster.device);
-  MeasuredAlone measured;
+  MeasuredOneDevice measured;
   measured.step = {
       .times = program::attribute(program, timelines, explain::seconds_at_best(graph, report.cluster.device),
                                   rank->workers()),
@@ -173,7 +173,7 @@ Result<MeasuredAlone> measure(const Session::State& state, const Context& contex
     feed->fill(*made, 0);
     return made;
   };
-  WEFT_TRY(urgency, measure_urgency(make, prepared.target.gpu, context.interrupted));
+  WEFT_TRY(urgency, measure_priority_latency(make, prepared.target.gpu, context.interrupted));
   measured.step.urgency = urgency;
   return measured;
 }
@@ -269,8 +269,8 @@ explain::Report report_of(const Session::State& state, const Prepared& prepared)
       report.examples *= static_cast<double>(tokens);
     }
   }
-  report.memory_limit = memory_of_a_rank(prepared.settings, prepared.target);
-  report.devices_a_rank = workers_of(prepared.settings, prepared.target);
+  report.memory_limit = memory_per_rank(prepared.settings, prepared.target);
+  report.devices_per_rank = workers_of(prepared.settings, prepared.target);
   report.model_flops = cost::plan_flops(prepared.plan.graph);
   report.operators.phases = {plan::Phase::forward};
   if (prepared.trains())
@@ -300,7 +300,7 @@ Answer run_explain(const Session::State& state, const Context& context,
     return std::move(*memory);
   }
   if (prepared.trains()) {
-    WEFT_TRY(in_time, asked_in_time(prepared.settings, prepared.run->span));
+    WEFT_TRY(in_time, requested_pipeline(prepared.settings, prepared.run->span));
     if (in_time) return explain_distributed(state, context, prepared, std::move(report), explain_options);
   }
   if (is_recipe(explain_options.form) && prepared.ranks == 1)
@@ -346,16 +346,16 @@ Answer run_explain(const Session::State& state, const Context& context,
   if (!run.target || run.target->local) {
     const auto program =
         program::compile(std::make_shared<plan::Graph>(choice.plan.clone()), {.pack = false, .tiles = false});
-    if (program.ok()) report.alone->by_definition = program::find_by_definition(*program);
+    if (program.ok()) report.alone->by_definition = program::find_reference_ops(*program);
   }
-  std::optional<MeasuredAlone> measured;
+  std::optional<MeasuredOneDevice> measured;
   if (statement.analyze) {
     auto measurement = measure(state, context, prepared, report, explain_options.urgent);
     if (!measurement.ok()) return placed(std::move(measurement).error(), statement.span);
     measured = std::move(*measurement);
     report.measured = measured->step;
   }
-  WEFT_TRY_STATUS(write_files_alone(prepared, report, choice, measured, explain_options));
+  WEFT_TRY_STATUS(write_one_device_files(prepared, report, choice, measured, explain_options));
   return explain_options.json ? print_json(report) : print_text(report);
 }
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "weft/app/explain/servers.h"
-#include "weft/app/session/explain_in_time.h"
+#include "weft/app/session/explain_pipeline.h"
 #include "weft/app/session/explain_recipe.h"
 #include "weft/app/session/measure_distributed.h"
 #include "weft/app/session/step_page.h"
@@ -42,7 +42,7 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
   const Agreement agreement = options.analyze ? Agreement::ranks : Agreement::none;
   WEFT_TRY(step, plan_step(state, &context, prepared, /*compare=*/true, agreement));
   if (step.staged)
-    return explain_in_time(state, context, prepared, std::move(report), options, *std::move(step.staged));
+    return explain_pipeline(state, context, prepared, std::move(report), options, *std::move(step.staged));
   const search::Choice* planned = &*step.whole;
   const search::DistributionChoice& choice = *planned->spread;
   const distribute::DistributedPlan& plan = choice.chosen.plan;

@@ -42,7 +42,7 @@ Result<std::string> explain_memory(const Session::State& state, const Context& c
   explanation.rank = now.rank;
   explanation.program = now.program.get();
   explanation.bytes = now.bytes;
-  explanation.limit = memory_of_a_rank(prepared.settings, prepared.target);
+  explanation.limit = memory_per_rank(prepared.settings, prepared.target);
   explanation.width = context.width;
   for (const Remedy& remedy : remedies(prepared, given)) {
     if (context.interrupted && context.interrupted()) break;

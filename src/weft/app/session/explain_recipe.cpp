@@ -11,7 +11,7 @@
 #include "weft/base/units.h"
 #include "weft/planner/search/distribution/fold.h"
 #include "weft/planner/step/plan_for.h"
-#include "weft/planner/step/time_problem.h"
+#include "weft/planner/step/statement_pipeline.h"
 #include "weft/translate/recipe/improve.h"
 #include "weft/translate/recipe/model_shape.h"
 
@@ -45,7 +45,7 @@ recipe::Precision precision_of(plan::DType dtype) {
 }
 
 // Recipe fields that come from the statement rather than from a plan.
-Recipe said_by(const Prepared& prepared, const distribute::IndexRoles& roles, std::int64_t rows) {
+Recipe recipe_of_statement(const Prepared& prepared, const distribute::IndexRoles& roles, std::int64_t rows) {
   Recipe recipe;
   recipe.devices = prepared.ranks;
   recipe.global_batch = rows;
@@ -92,15 +92,15 @@ std::vector<Recipe> plain_recipes(const Recipe& like, std::int64_t layers) {
 }
 
 // The first recipe that fits in memory, else the first that can be estimated.
-Result<recipe::PricedRecipe> first_plain(Language language, recipe::RecipePricer& pricer,
+Result<recipe::EstimatedRecipe> first_plain(Language language, recipe::RecipeEstimator& pricer,
                                          const Recipe& like) {
   constexpr std::size_t kMostTried = 48;
-  std::optional<recipe::PricedRecipe> found;
+  std::optional<recipe::EstimatedRecipe> found;
   std::optional<Error> why;
   std::vector<Recipe> recipes = plain_recipes(like, pricer.layers());
   recipes.resize(std::min(recipes.size(), kMostTried));
   for (const Recipe& plain : recipes) {
-    const auto said = recipe::in_words_of(language, plain, plain);
+    const auto said = recipe::expressible_in(language, plain, plain);
     if (!said) continue;
     auto priced = pricer.price(*said);
     if (!priced.ok()) {
@@ -118,16 +118,16 @@ Result<recipe::PricedRecipe> first_plain(Language language, recipe::RecipePricer
       "FORMAT plan prints the plan itself, FORMAT dtensor its placements");
 }
 
-struct SaidPlan {
-  recipe::PricedRecipe priced;
+struct ExpressedPlan {
+  recipe::EstimatedRecipe priced;
   std::vector<std::string> lost;
 };
 
 // The plan itself if the language can express it, else the best plan that it can express.
-Result<SaidPlan> nearest_in(std::optional<Language> language, recipe::RecipePricer& pricer,
+Result<ExpressedPlan> nearest_in(std::optional<Language> language, recipe::RecipeEstimator& pricer,
                             const recipe::GatheredRecipe& gathered, const Recipe& plain) {
   const std::optional<Recipe> said =
-      language ? recipe::in_words_of(*language, gathered.recipe, plain) : gathered.recipe;
+      language ? recipe::expressible_in(*language, gathered.recipe, plain) : gathered.recipe;
   // Launchers need the same number of layers in every stage.
   const auto alike = [&](const Recipe& one) {
     return pricer.layers() % (one.pipeline * one.virtual_stages) == 0;
@@ -135,7 +135,7 @@ Result<SaidPlan> nearest_in(std::optional<Language> language, recipe::RecipePric
   if (said && (!language || alike(*said))) {
     auto priced = pricer.price(*said);
     if (priced.ok() && (priced->price.fits || !language)) {
-      SaidPlan made{std::move(*priced), gathered.lost};
+      ExpressedPlan made{std::move(*priced), gathered.lost};
       for (const recipe::Change& change : recipe::changes(gathered.recipe, *said))
         made.lost.push_back(fmt::format("{} {}: {} in its place", change.what, change.from, change.to));
       return made;
@@ -144,7 +144,7 @@ Result<SaidPlan> nearest_in(std::optional<Language> language, recipe::RecipePric
   }
   WEFT_TRY(first, first_plain(*language, pricer, plain));
   WEFT_TRY(found, recipe::improve(pricer, first.recipe, {.language = *language}));
-  SaidPlan made{found.better ? std::move(*found.better) : std::move(found.today), gathered.lost};
+  ExpressedPlan made{found.better ? std::move(*found.better) : std::move(found.today), gathered.lost};
   for (const recipe::Change& change : recipe::changes(gathered.recipe, made.priced.recipe))
     made.lost.push_back(fmt::format("{} {}: {} in its place", change.what, change.from, change.to));
   return made;
@@ -168,10 +168,10 @@ Answer explain_recipe(const Session::State& state, const Context& context, const
     WEFT_TRY(without, without_recompute(state, prepared));
     bare = std::move(without);
   }
-  const TimeProblem made(state, &context, bare ? *bare : prepared, batch, /*micro_batches=*/1);
-  recipe::RecipePricer pricer(
+  const StatementPipeline made(state, &context, bare ? *bare : prepared, batch, /*micro_batches=*/1);
+  recipe::RecipeEstimator pricer(
       made.problem(), [&](const cluster::Cluster& other) { return machine_of(prepared.settings, other); });
-  Recipe plain = said_by(prepared, pricer.roles(), batch.rows);
+  Recipe plain = recipe_of_statement(prepared, pricer.roles(), batch.rows);
   const std::vector<std::int64_t> iterations = search::layers_of_nodes(*pricer.problem().plan);
   const std::int64_t layers = iterations.empty() ? 0 : std::ranges::max(iterations) + 1;
   plain.model = recipe::model_shape(*pricer.problem().plan, pricer.roles(), layers);

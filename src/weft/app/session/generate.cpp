@@ -34,7 +34,7 @@ class Continuer {
     one.size = 1;
     WEFT_TRY(bound, bind_again(state, prepared, language::Mode::infer, {&one, 1}, context.interrupted));
     if (!add_cross_entropy_outputs(bound.graph)) return refuse("it has no cross entropy");
-    WEFT_TRY(asked, start_asked(state, prepared, std::move(bound.graph)));
+    WEFT_TRY(asked, start_inference(state, prepared, std::move(bound.graph)));
     WEFT_TRY_STATUS(give_weights(asked, prepared, weights));
     Continuer made(std::move(asked.rank), std::move(asked.unproven));
     const program::Place &tokens = made.tokens().place, &logits = made.logits().place;

@@ -114,10 +114,10 @@ Result<std::unique_ptr<exec::Rank>> start_rank(plan::Graph graph, const Prepared
                                         .unit_by_unit = prepared.settings.running.unit_by_unit}});
 }
 
-Result<AskedPlan> start_asked(const Session::State& state, const Prepared& prepared, plan::Graph graph) {
+Result<InferencePlan> start_inference(const Session::State& state, const Prepared& prepared, plan::Graph graph) {
   WEFT_TRY(planned, plan_alone(state, prepared, graph));
   WEFT_TRY(proof, require_proof(state, prepared, graph, planned));
-  AskedPlan asked;
+  InferencePlan asked;
   if (!proof.holds) asked.unproven = proof.text;
   WEFT_TRY(folded, run::fold_weights(planned.plan));
   if (folded) {
@@ -129,7 +129,7 @@ Result<AskedPlan> start_asked(const Session::State& state, const Prepared& prepa
   return asked;
 }
 
-Status give_weights(AskedPlan& asked, const Prepared& prepared, const run::Weights& weights) {
+Status give_weights(InferencePlan& asked, const Prepared& prepared, const run::Weights& weights) {
   asked.computed.clear();
   if (asked.once) {
     WEFT_TRY(made,
@@ -162,7 +162,7 @@ Result<Scorer::Part*> Scorer::part_for(std::int64_t left) {
   part.has_loss =
       !bound.graph.outputs().empty() && bound.graph.type(bound.graph.outputs()[0].value).rank() == 0;
   part.has_answers = add_cross_entropy_outputs(bound.graph);
-  WEFT_TRY(plan, start_asked(state_, prepared_, std::move(bound.graph)));
+  WEFT_TRY(plan, start_inference(state_, prepared_, std::move(bound.graph)));
   part.plan = std::move(plan);
   parts_.push_back(std::move(part));
   return &parts_.back();

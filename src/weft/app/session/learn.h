@@ -53,15 +53,15 @@ bool add_cross_entropy_outputs(plan::Graph& graph);
 Result<language::SizeOverride> batch_size(const plan::Graph& graph);
 
 // A proven inference plan, on a rank that needs its weights.
-struct AskedPlan {
+struct InferencePlan {
   std::unique_ptr<exec::Rank> rank;
   std::string unproven;             // why it is not proven; empty: it is
   std::optional<plan::Graph> once;  // computed once from weights alone: see run/fold_weights.h
   run::Tensors computed = {};       // its results, until the rank has them
 };
-Result<AskedPlan> start_asked(const Session::State& state, const Prepared& prepared, plan::Graph graph);
+Result<InferencePlan> start_inference(const Session::State& state, const Prepared& prepared, plan::Graph graph);
 // On a GPU the transfer may overlap the next step: `weights` must stay alive until that step ends.
-Status give_weights(AskedPlan& asked, const Prepared& prepared, const run::Weights& weights);
+Status give_weights(InferencePlan& asked, const Prepared& prepared, const run::Weights& weights);
 
 // Evaluates a model on the test examples of a feed. Plans are built once and reused.
 class Scorer {
@@ -78,7 +78,7 @@ class Scorer {
   struct Part {
     std::int64_t batch = 0;
     bool has_loss = false, has_answers = false;
-    AskedPlan plan;
+    InferencePlan plan;
   };
   Result<Part*> part_for(std::int64_t left);
 

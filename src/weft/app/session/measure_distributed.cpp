@@ -7,13 +7,13 @@
 #include "weft/app/session/learn.h"
 #include "weft/base/machine.h"
 #include "weft/base/median.h"
-#include "weft/base/other_work.h"
+#include "weft/base/background_load.h"
 #include "weft/planner/step/plan_for.h"
 #include "weft/predict/cost/exchange_times.h"
 #include "weft/predict/cost/operator_time.h"
 #include "weft/predict/cost/statistics.h"
 #include "weft/predict/cost/step_costs.h"
-#include "weft/predict/cost/taking_turns.h"
+#include "weft/predict/cost/oversubscribed_costs.h"
 #include "weft/predict/sim/step/predict.h"
 #include "weft/program/tasks/attribution.h"
 #include "weft/program/tasks/step_parts.h"
@@ -93,7 +93,7 @@ Status learn_from(const run::DistributedOutcome& outcome, const run::LocalRanksO
     ranks.push_back({found.ranks[rank].program.get(), outcome.timelines[rank]});
   std::vector<std::vector<Timeline>> costs_of_tasks;
   if (cost::is_oversubscribed(concurrency)) {
-    costs_of_tasks = cost::costs_of_turns(ranks, concurrency, available_processors());
+    costs_of_tasks = cost::oversubscribed_costs(ranks, concurrency, available_processors());
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) ranks[rank].timelines = costs_of_tasks[rank];
   }
   const std::span<const Timeline> timelines = ranks[static_cast<std::size_t>(shown)].timelines;
@@ -107,8 +107,8 @@ Status learn_from(const run::DistributedOutcome& outcome, const run::LocalRanksO
   auto statistics = cost::Statistics::open({}, cost::Access::write);
   if (!statistics.ok()) return {};
   if (!cost::learn(*statistics, program, timelines, concurrency, &cluster.device).ok() ||
-      !cost::learn_exchanges(*statistics, plan.mesh, ranks,
-                             cost::transport_with(name_of(options.transport), settings.servers), concurrency)
+      !cost::record_exchanges(*statistics, plan.mesh, ranks,
+                             cost::transport_with_servers(name_of(options.transport), settings.servers), concurrency)
            .ok())
     return {};
   WEFT_TRY(after, costs(plan.mesh, &*statistics));
@@ -164,7 +164,7 @@ Result<DistributedMeasurement> measure_distributed(const Session::State& state, 
   run::DistributedRun request;
   request.training = {.first_step = 0, .steps = kWarmUp + steps, .interrupted = context.interrupted};
   request.measure_from = kWarmUp;
-  const OtherWork others;
+  const BackgroundLoad others;
   WEFT_TRY(outcome, run::run_distributed(plan, options, *feed, start, request));
   // Statistics are per machine.
   const bool several_hosts = prepared.target.has_several_hosts();
@@ -172,7 +172,7 @@ Result<DistributedMeasurement> measure_distributed(const Session::State& state, 
       !several_hosts && !prepared.target.on_gpu() && is_remembered(state, settings, others.share());
   if (outcome.training.interrupted) return user_error("interrupted");
   if (outcome.timelines.empty() || outcome.timelines.front().empty())
-    return world_error("the ranks ran, but nothing was measured");
+    return environment_error("the ranks ran, but nothing was measured");
 
   DistributedMeasurement found;
   const std::size_t count = outcome.timelines.front().size();

@@ -27,7 +27,7 @@ Result<std::string> in_format_of(const std::string& path, const collective::Prog
   if (path.ends_with(".xml")) return formats::write_msccl_xml(program, formats::XmlDialect::automatic);
   if (path.ends_with(".json")) {
     WEFT_TRY(lowered, collective::lower_one_sided(program));
-    WEFT_TRY_STATUS(formats::expect_right(collective::check(lowered), "not written, because it is"));
+    WEFT_TRY_STATUS(formats::expect_correct(collective::check(lowered), "not written, because it is"));
     return formats::write_mscclpp_json(lowered);
   }
   return user_error(fmt::format("unknown file format: {}", path),
@@ -42,7 +42,7 @@ Status write_program(const std::string& path, const collective::Program& program
 Result<double> simulated_seconds(const collective::Program& program, const cluster::Topology& topology,
                                  std::int64_t bytes) {
   const collective::Actions actions =
-      collective::to_actions(program, any_one(program.placement), collective::Grain::step);
+      collective::to_actions(program, single_placement(program.placement), collective::Grain::step);
   WEFT_TRY(run, sim::simulate(actions, topology, bytes, sim::run_parameters(program.protocol)));
   return run.seconds;
 }
@@ -50,7 +50,7 @@ Result<double> simulated_seconds(const collective::Program& program, const clust
 Result<std::string> draw_program(const collective::Program& program, const cluster::Topology& topology,
                                  std::int64_t bytes) {
   const collective::Actions actions =
-      collective::to_actions(program, any_one(program.placement), collective::Grain::step);
+      collective::to_actions(program, single_placement(program.placement), collective::Grain::step);
   WEFT_TRY(run, sim::simulate(actions, topology, bytes, sim::run_parameters(program.protocol),
                               sim::Timeline::yes));
   std::vector<explain::StepTime> times(actions.actions.size(), {-1, -1});

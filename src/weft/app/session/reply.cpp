@@ -21,7 +21,7 @@ Error in_text(const std::string& text, Error error) {
 
 Reply complain(const Error& error) {
   Reply reply;
-  reply.exit_code = error.fault == Fault::world ? ExitCode::world_error : ExitCode::user_error;
+  reply.exit_code = error.fault == Fault::world ? ExitCode::environment_error : ExitCode::user_error;
   reply.complaint = language::complain(error, error.text != nullptr ? std::string_view(*error.text) : "");
   reply.error = error;
   return reply;

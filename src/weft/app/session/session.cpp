@@ -236,7 +236,7 @@ Reply Session::execute(std::string_view text) {
   const auto fail = [&](const Error& error, std::string_view source) {
     reply.exit_code = state_->stopped              ? ExitCode::stopped
                       : error.fault == Fault::user ? ExitCode::user_error
-                                                   : ExitCode::world_error;
+                                                   : ExitCode::environment_error;
     reply.complaint =
         state_->warnings.take() +
         language::complain(error, error.text != nullptr ? std::string_view(*error.text) : source);
@@ -287,9 +287,9 @@ Reply Session::execute(std::string_view text) {
     reply.complaint =
         fmt::format("internal error: {}\n  this is a bug in weft, not in your statement; please report it\n",
                     error.what());
-    reply.error = world_error(error.what());
+    reply.error = environment_error(error.what());
   } catch (const std::bad_alloc&) {
-    return fail(world_error("out of memory", "use a smaller batch or model; ulimit -v limits memory, too"),
+    return fail(environment_error("out of memory", "use a smaller batch or model; ulimit -v limits memory, too"),
                 text);
   } catch (const std::system_error& error) {
     return fail(thread_error(error), text);

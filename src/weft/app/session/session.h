@@ -24,7 +24,7 @@ namespace weft::session {
 enum class Format { text, json };
 
 // stopped: a TRAIN was terminated before its last step, and saved its checkpoint if one is set.
-enum class ExitCode { ok = 0, user_error = 1, world_error = 2, internal_error = 3, stopped = 4 };
+enum class ExitCode { ok = 0, user_error = 1, environment_error = 2, internal_error = 3, stopped = 4 };
 
 struct Reply {
   ExitCode exit_code = ExitCode::ok;

@@ -131,9 +131,9 @@ Listing show_operators(const Session::State&) {
     std::string attributes;
     for (const plan::AttributeSpec& spec : op->attributes())
       attributes += fmt::format("{}{}", attributes.empty() ? "" : ", ", spec.name);
-    const std::string operands = op->fewest_inputs() == op->most_inputs()
-                                     ? fmt::format("{}", op->fewest_inputs())
-                                     : fmt::format("{} or more", op->fewest_inputs());
+    const std::string operands = op->min_inputs() == op->max_inputs()
+                                     ? fmt::format("{}", op->min_inputs())
+                                     : fmt::format("{} or more", op->min_inputs());
     listing.add({std::string(op->name()), operands, attributes});
   }
   return listing;

@@ -18,8 +18,8 @@ void add_measured(explain::StepPage& page, const DistributedMeasurement& measure
   }
 }
 
-void add_measured(explain::StepPage& page, const MeasurementInTime& measured) {
-  for (const RankInTime& rank : measured.ranks) {
+void add_measured(explain::StepPage& page, const PipelineMeasurement& measured) {
+  for (const PipelineRank& rank : measured.ranks) {
     explain::PageTimeline timeline{
         .ranks = {rank.rank},
         .place = measured.step.stages.size() > 1 ? fmt::format("stage {}", rank.stage) : std::string(),

@@ -6,7 +6,7 @@
 
 #include "weft/app/explain/step_page.h"
 #include "weft/app/session/measure_distributed.h"
-#include "weft/app/session/measure_in_time.h"
+#include "weft/app/session/measure_pipeline.h"
 #include "weft/base/result.h"
 
 namespace weft::session {
@@ -15,7 +15,7 @@ namespace weft::session {
 void add_measured(explain::StepPage& page, const DistributedMeasurement& measured);
 
 // The same for plans with stages or micro-batches, with their passes.
-void add_measured(explain::StepPage& page, const MeasurementInTime& measured);
+void add_measured(explain::StepPage& page, const PipelineMeasurement& measured);
 
 Status write_step_page(const std::string& path, const explain::StepPage& page);
 

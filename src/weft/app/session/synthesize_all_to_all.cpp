@@ -55,7 +55,7 @@ Result<SynthesizedAllToAll> synthesize_all_to_all(const cluster::Topology& topol
   found.made = Synthesized{std::move(best.program), best.attained};
   const collective::Report report = collective::check(
       found.made->program, {.slots = sim::run_parameters(collective::Protocol::simple).slots});
-  WEFT_TRY_STATUS(formats::expect_right(report, "the synthesized program is"));
+  WEFT_TRY_STATUS(formats::expect_correct(report, "the synthesized program is"));
   return found;
 }
 

@@ -21,7 +21,7 @@ Result<Synthesized> synthesize_program(const cluster::Topology& topology, const 
   // Checking is slower than simulating, so only the chosen program is checked.
   const std::int32_t slots = sim::run_parameters(best.program.protocol).slots;
   WEFT_TRY_STATUS(
-      formats::expect_right(collective::check(best.program, {.slots = slots}), "the synthesized program is"));
+      formats::expect_correct(collective::check(best.program, {.slots = slots}), "the synthesized program is"));
   return Synthesized{std::move(best.program), best.attained};
 }
 

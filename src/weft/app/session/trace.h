@@ -7,7 +7,7 @@
 
 #include "weft/base/result.h"
 #include "weft/formats/trace_json.h"
-#include "weft/parallel/pipeline/price.h"
+#include "weft/parallel/pipeline/schedule_cost.h"
 #include "weft/predict/sim/step/predict.h"
 #include "weft/program/tasks/program.h"
 #include "weft/program/tasks/timeline.h"

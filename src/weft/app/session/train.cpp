@@ -20,7 +20,7 @@
 #include "weft/app/session/training_checkpoints.h"
 #include "weft/app/session/training_log.h"
 #include "weft/base/machine.h"
-#include "weft/base/other_work.h"
+#include "weft/base/background_load.h"
 #include "weft/base/units.h"
 #include "weft/parallel/distribute/trace_origins.h"
 #include "weft/parallel/pipeline/unroll.h"
@@ -31,7 +31,7 @@
 #include "weft/planner/step/kept_plan.h"
 #include "weft/planner/step/plan_for.h"
 #include "weft/planner/step/replan.h"
-#include "weft/program/tasks/by_definition.h"
+#include "weft/program/tasks/reference_ops.h"
 #include "weft/runtime/run/algorithm_list.h"
 #include "weft/runtime/run/local_ranks_run.h"
 #include "weft/runtime/run/rank_comparison.h"
@@ -98,7 +98,7 @@ struct Trained {
   run::TrainingOutcome outcome;
   run::Weights weights;
   int threads = 1;  // per rank
-  std::vector<program::ByDefinition> by_definition;
+  std::vector<program::ReferenceOps> by_definition;
   std::string distribution;  // with several ranks, stages or micro-batches
   std::int64_t micro_batches = 1;
   std::string unproven;          // why the plan was not proven; empty: it was
@@ -201,7 +201,7 @@ Result<Trained> train_alone(const Session::State& state, const Context& context,
   trained.outcome = outcome;
   trained.threads = rank->workers();
   trained.memory_bytes = static_cast<double>(rank->bytes());
-  trained.by_definition = program::find_by_definition(rank->program());
+  trained.by_definition = program::find_reference_ops(rank->program());
   trained.reports = run::launched_rank() == 0;
   return trained;
 }
@@ -467,7 +467,7 @@ Status Training::finish(const Trained& done, const run::Weights& weights) {
 
 Answer Training::answer(std::chrono::steady_clock::time_point begun) {
   const std::string model(statement_.model.text);
-  const OtherWork others;
+  const BackgroundLoad others;
   auto done = train(begun);
   if (done.ok()) done->others = others.share();
   run::RankComparison finishing(fmt::format("the end of TRAIN {}", model),

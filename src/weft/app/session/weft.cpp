@@ -35,7 +35,7 @@ namespace {
 
 static_assert(WEFT_OK == static_cast<int>(ExitCode::ok) &&
               WEFT_USER == static_cast<int>(ExitCode::user_error) &&
-              WEFT_WORLD == static_cast<int>(ExitCode::world_error) &&
+              WEFT_WORLD == static_cast<int>(ExitCode::environment_error) &&
               WEFT_INTERNAL == static_cast<int>(ExitCode::internal_error) &&
               WEFT_STOPPED == static_cast<int>(ExitCode::stopped));
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may interrupt a session");
@@ -74,7 +74,7 @@ Reply execute(weft_session& session, std::string_view text) {
     return {ExitCode::internal_error,
             {},
             fmt::format("internal error: {}\n", exception.what()),
-            weft::world_error(exception.what())};
+            weft::environment_error(exception.what())};
   }
 }
 

@@ -65,7 +65,7 @@ class AlgorithmParser {
   ExpressionId scheme();
   Call::Mapping mapping();
   Requirement requirement();
-  Promise promise();
+  WantClause promise();
   PlaceSyntax place();
   PlaceBuffer place_buffer();
 

@@ -160,14 +160,14 @@ struct Requirement {
 };
 
 // WANT output[i] AT r = input[j] AT s + ...
-struct Promise {
+struct WantClause {
   PlaceSyntax output;
   std::vector<PlaceSyntax> inputs;
 };
 
 struct Statement {
   Span span;
-  std::variant<Assignment, ForLoop, WhileLoop, Branch, Transfer, Call, Requirement, Promise> does;
+  std::variant<Assignment, ForLoop, WhileLoop, Branch, Transfer, Call, Requirement, WantClause> does;
 };
 
 struct FunctionSyntax {

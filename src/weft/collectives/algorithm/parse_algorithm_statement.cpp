@@ -251,8 +251,8 @@ Requirement AlgorithmParser::requirement() {
   return {condition, reader_.string("why it is required")};
 }
 
-Promise AlgorithmParser::promise() {
-  Promise result;
+WantClause AlgorithmParser::promise() {
+  WantClause result;
   reader_.expect_word("WANT");
   if (!reader_.at_word("output")) reader_.expect_word("output");
   result.output = place();

@@ -167,7 +167,7 @@ class AlgorithmPrinter {
     line(fmt::format("REQUIRE {}, {}", text(does.condition), quote(does.message)));
   }
 
-  void statement(const Promise& does) {
+  void statement(const WantClause& does) {
     std::vector<std::string> inputs;
     for (const PlaceSyntax& input : does.inputs) inputs.push_back(place(input));
     line(fmt::format("WANT {} = {}", place(does.output), fmt::join(inputs, " + ")));

@@ -39,9 +39,9 @@ double busiest_card(const SummationService& service, std::int32_t workers, doubl
 // The split that minimizes the load of the busiest card, with `own` and `served` at most `most`.
 // Exact if the optimum is among these. Every chunk takes two of the 32 channels.
 // REQUIRES: workers, servers, most >= 1, server_rate > 0.
-inline constexpr std::int32_t kMostOfPart = 16;
+inline constexpr std::int32_t kMostSplitChunks = 16;
 SummationService best_split(std::int32_t workers, std::int32_t servers, double server_rate,
-                            std::int32_t most = kMostOfPart);
+                            std::int32_t most = kMostSplitChunks);
 
 std::string print(const SummationService& service);
 // Empty if the name is of another algorithm.

@@ -127,7 +127,7 @@ bool Tracer::execute(Run& run, const Statement& statement) {
     case 4: return execute(run, *std::get_if<Transfer>(&statement.does), statement.span);
     case 5: return execute(run, *std::get_if<Call>(&statement.does), statement.span);
     case 6: return execute(run, *std::get_if<Requirement>(&statement.does), statement.span);
-    default: return execute(run, *std::get_if<Promise>(&statement.does));
+    default: return execute(run, *std::get_if<WantClause>(&statement.does));
   }
 }
 
@@ -170,7 +170,7 @@ bool Tracer::execute(Run& run, const Requirement& requirement, Span span) {
                          fmt::format("{}{}{}", requirement.message, values.empty() ? "" : ": ", values));
 }
 
-bool Tracer::execute(Run& run, const Promise& promise) {
+bool Tracer::execute(Run& run, const WantClause& promise) {
   const auto read = [&](const PlaceSyntax& place, std::int32_t& rank, std::int32_t& index) {
     return small(run, place.rank, "a rank", rank) && small(run, place.index, "an index", index);
   };
@@ -230,7 +230,7 @@ bool Tracer::execute(Run& run, const Transfer& transfer, Span span) {
     return false;
   move.count = static_cast<std::int32_t>(count);
   move.channel = static_cast<std::int32_t>(channel);
-  return emit_home(run, move, span);
+  return emit_outermost(run, move, span);
 }
 
 Result<Moves> trace(const Algorithm& algorithm, const Arguments& arguments, const AlgorithmLibrary& library,

@@ -75,8 +75,8 @@ bool Tracer::place_ranks(Run& callee, Span span) {
                                             callee.syntax.name, outer, caller.collective.ranks),
                                 caller.values.variables({call.rank}));
     callee.caller_ranks.push_back(static_cast<std::int32_t>(outer));
-    const std::int32_t home = caller.caller ? caller.home_ranks[outer] : static_cast<std::int32_t>(outer);
-    callee.home_ranks.push_back(home);
+    const std::int32_t home = caller.caller ? caller.outermost_ranks[outer] : static_cast<std::int32_t>(outer);
+    callee.outermost_ranks.push_back(home);
     callee.scratch_first.push_back(moves_.scratch[home]);
     moves_.scratch[home] += callee.scratch[rank];
   }
@@ -91,7 +91,7 @@ bool Tracer::place_ranks(Run& callee, Span span) {
 }
 
 // Emits the move in the ranks and memory of the outermost caller.
-bool Tracer::emit_home(Run& run, Move move, Span span) {
+bool Tracer::emit_outermost(Run& run, Move move, Span span) {
   if (!run.caller) return emit(run, move, span);
   for (const Run* inner = &run; inner->caller; inner = inner->caller)
     if (inner->channel_offset >= 0)
@@ -106,9 +106,9 @@ bool Tracer::emit_home(Run& run, Move move, Span span) {
     to.index += i;
     Run *from_run = &run, *to_run = &run;
     while (from_run->caller)
-      if (!carry_home(from_run, from)) return false;
+      if (!map_to_caller(from_run, from)) return false;
     while (to_run->caller)
-      if (!carry_home(to_run, to)) return false;
+      if (!map_to_caller(to_run, to)) return false;
     Place next_from = stretch.from, next_to = stretch.to;
     next_from.index += stretch.count;
     next_to.index += stretch.count;
@@ -125,10 +125,10 @@ bool Tracer::emit_home(Run& run, Move move, Span span) {
 }
 
 // Maps a callee's place to the caller's. Scratch maps to the outermost caller directly.
-bool Tracer::carry_home(Run*& run, Place& place) {
+bool Tracer::map_to_caller(Run*& run, Place& place) {
   if (place.buffer == Buffer::scratch) {
     place.index += run->scratch_first[place.rank];
-    place.rank = run->home_ranks[place.rank];
+    place.rank = run->outermost_ranks[place.rank];
     while (run->caller) run = run->caller;
     return true;
   }

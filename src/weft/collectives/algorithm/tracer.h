@@ -35,7 +35,7 @@ struct Run {
   const Call* call = nullptr;
   std::int32_t depth = 1;
   std::vector<std::int32_t> caller_ranks;   // this algorithm's rank -> the caller's rank
-  std::vector<std::int32_t> home_ranks;     // this algorithm's rank -> the outermost caller's rank
+  std::vector<std::int32_t> outermost_ranks;     // this algorithm's rank -> the outermost caller's rank
   std::vector<std::int32_t> scratch_first;  // offset of its scratch in the outermost caller's
   std::int64_t channel_offset = -1;         // -1: channels are not shifted
 };
@@ -62,14 +62,14 @@ class Tracer {
   bool execute(Run& run, const Transfer& transfer, Span span);
   bool execute(Run& run, const Call& call, Span span);
   bool execute(Run& run, const Requirement& requirement, Span span);
-  bool execute(Run& run, const Promise& promise);
+  bool execute(Run& run, const WantClause& promise);
 
   const Algorithm* find_callee(Run& run, const Call& call, Span span);
   bool place_ranks(Run& callee, Span span);
   bool take_place(Run& run, const PlaceSyntax& syntax, std::int64_t count, Place& result);
   bool emit(Run& run, const Move& move, Span span);
-  bool emit_home(Run& run, Move move, Span span);
-  bool carry_home(Run*& run, Place& place);
+  bool emit_outermost(Run& run, Move move, Span span);
+  bool map_to_caller(Run*& run, Place& place);
 
   const AlgorithmLibrary& library_;
   TraceLimits limits_;

@@ -67,7 +67,7 @@ class Checker {
     const Uses transfers = &whole_ == &chunks_ ? graph_.uses : uses_of_connections(whole_);
     mismatch_ = find_mismatch(whole_, transfers);
     report_.finding =
-        run_.finished ? find_unreceived(chunks_, graph_.uses) : why_stuck(chunks_, graph_, run_);
+        run_.finished ? find_unreceived(chunks_, graph_.uses) : explain_deadlock(chunks_, graph_, run_);
     if (fine() || !mismatch_) return;
     // If the two ends disagree on a transfer's length, that explains the deadlock better.
     for (std::size_t i = 0; i < chunks_.connections.size(); ++i) {
@@ -88,7 +88,7 @@ class Checker {
       report_.slots_small = trial_run(whole_, graph, 0).slots;
     }
     if (options_.slots <= 0 || report_.slots <= options_.slots) return;
-    report_.finding = why_stuck(chunks_, graph_, trial_run(chunks_, graph_, options_.slots));
+    report_.finding = explain_deadlock(chunks_, graph_, trial_run(chunks_, graph_, options_.slots));
     report_.finding->text = fmt::format("needs {} slots per connection and has {}: {}", report_.slots,
                                         options_.slots, report_.finding->text);
   }

@@ -157,7 +157,7 @@ std::optional<Finding> find_wrong_result(const Actions& actions, std::span<const
     for (const CustomWant& wanted : collective.wants) {
       const std::int32_t cell = output_cell(actions, values.cells, wanted.rank, wanted.index);
       if (!judge.holds_listed(values.held[cell], wanted.contributions))
-        return why_wrong(actions, order, values, wanted.rank, wanted.index);
+        return explain_wrong_result(actions, order, values, wanted.rank, wanted.index);
     }
     return std::nullopt;
   }
@@ -171,7 +171,7 @@ std::optional<Finding> find_wrong_result(const Actions& actions, std::span<const
       const std::int32_t value = values.held[first + index];
       if (custom ? values.writer[first + index] >= 0 && unwritten[value]
                  : !judge.holds(value, want(collective, rank, index)))
-        return why_wrong(actions, order, values, rank, index);
+        return explain_wrong_result(actions, order, values, rank, index);
     }
   }
   return std::nullopt;
@@ -188,8 +188,8 @@ std::optional<Finding> find_alias_fault(const Actions& in_place, const Actions& 
       const std::int32_t cell = output_cell(in_place, shared.cells, rank, index),
                          other = output_cell(out_of_place, apart.cells, rank, index);
       if (apart.writer[other] < 0) continue;  // in place, the previous content counts
-      const std::vector<Part> here = open_value(shared, shared_inputs, shared.held[cell]),
-                              there = open_value(apart, apart_inputs, apart.held[other]);
+      const std::vector<Part> here = expand_value(shared, shared_inputs, shared.held[cell]),
+                              there = expand_value(apart, apart_inputs, apart.held[other]);
       if (here != there) return alias_fault(in_place, shared, rank, index, here, there);
     }
   }

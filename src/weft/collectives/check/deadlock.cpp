@@ -9,7 +9,7 @@
 namespace weft::collective {
 namespace {
 
-constexpr std::size_t kToldWaits = 4;  // of a cycle are printed; the rest is counted
+constexpr std::size_t kPrintedWaits = 4;  // of a cycle are printed; the rest is counted
 
 // The event that a stuck thread waits for.
 struct Wait {
@@ -191,7 +191,7 @@ class Explanation {
 
     std::string told;
     for (std::size_t i = 0; i < path.size(); ++i) {
-      if (i == kToldWaits - 1 && path.size() > kToldWaits) {
+      if (i == kPrintedWaits - 1 && path.size() > kPrintedWaits) {
         told += fmt::format(", and so on through {} threadblocks back to {}", path.size(),
                             place(actions_, at(path[0]), -1));
         break;
@@ -231,7 +231,7 @@ std::optional<Finding> mismatch_on(const Actions& whole, const Uses& uses, std::
 
 }  // namespace
 
-Finding why_stuck(const Actions& actions, const HappensBefore& graph, const TrialRun& run) {
+Finding explain_deadlock(const Actions& actions, const HappensBefore& graph, const TrialRun& run) {
   return Explanation(actions, graph, run).find();
 }
 

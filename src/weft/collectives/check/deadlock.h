@@ -17,7 +17,7 @@
 namespace weft::collective {
 
 // REQUIRES: the run has not finished.
-Finding why_stuck(const Actions& actions, const HappensBefore& graph, const TrialRun& run);
+Finding explain_deadlock(const Actions& actions, const HappensBefore& graph, const TrialRun& run);
 
 // Finds a message that is sent and never received.
 std::optional<Finding> find_unreceived(const Actions& actions, const Uses& uses);

@@ -250,10 +250,10 @@ Uses uses_of_connections(const Actions& actions) {
   Uses uses;
   group(
       actions.actions, actions.connections.size(), [](const Action& action) { return action.give; },
-      uses.first_give, uses.gives);
+      uses.first_send, uses.gives);
   group(
       actions.actions, actions.connections.size(), [](const Action& action) { return action.take; },
-      uses.first_take, uses.takes);
+      uses.first_receive, uses.takes);
   return uses;
 }
 

@@ -28,16 +28,16 @@ inline constexpr std::int32_t kNever = -1;  // a node that does not exist
 
 // The actions that use each connection, in order.
 struct Uses {
-  std::vector<std::int32_t> first_give, gives;  // gives[first_give[c] + k]: the k-th send on c
-  std::vector<std::int32_t> first_take, takes;
+  std::vector<std::int32_t> first_send, gives;  // gives[first_send[c] + k]: the k-th send on c
+  std::vector<std::int32_t> first_receive, takes;
 
   std::span<const std::int32_t> giving(std::int32_t connection) const {
-    return std::span(gives).subspan(first_give[connection],
-                                    first_give[connection + 1] - first_give[connection]);
+    return std::span(gives).subspan(first_send[connection],
+                                    first_send[connection + 1] - first_send[connection]);
   }
   std::span<const std::int32_t> taking(std::int32_t connection) const {
-    return std::span(takes).subspan(first_take[connection],
-                                    first_take[connection + 1] - first_take[connection]);
+    return std::span(takes).subspan(first_receive[connection],
+                                    first_receive[connection + 1] - first_receive[connection]);
   }
 };
 

@@ -29,7 +29,7 @@ std::vector<std::int32_t> OrderEdges::renumber() {
       threads_.push_back({0, next, next + 1});
       n = next++;
     }
-  for (auto* edges : {&edges_, &as_written_})
+  for (auto* edges : {&edges_, &program_order_})
     for (Edge& edge : *edges)
       edge = {number[static_cast<std::size_t>(edge.from)], number[static_cast<std::size_t>(edge.to)],
               edge.relaxed};
@@ -60,7 +60,7 @@ std::vector<std::int32_t> OrderEdges::play() const {
   const auto count = static_cast<std::size_t>(nodes_);
   std::vector<std::int32_t> first(count + 1, 0), waits(count, 0);
   std::vector<Edge> all = edges_;
-  all.insert(all.end(), as_written_.begin(), as_written_.end());
+  all.insert(all.end(), program_order_.begin(), program_order_.end());
   for (const HappensBefore::Thread& thread : threads_)
     for (std::int32_t node = thread.first + 1; node < thread.end; ++node)
       all.push_back({node - 1, node, false});

@@ -17,7 +17,7 @@ class OrderEdges {
     edges_.push_back({from, to, relaxed});
   }
   // An edge for play() only, not for graph(): the program order of a block's steps.
-  void add_as_written(std::int32_t from, std::int32_t to) { as_written_.push_back({from, to, false}); }
+  void add_program_order(std::int32_t from, std::int32_t to) { program_order_.push_back({from, to, false}); }
 
   // Renumbers the nodes so that those of a chain are contiguous; returns the new numbers. Nothing
   // can be added afterwards.
@@ -33,7 +33,7 @@ class OrderEdges {
   };
   std::int32_t nodes_ = 0;
   std::vector<std::vector<std::int32_t>> chains_;
-  std::vector<Edge> edges_, as_written_;
+  std::vector<Edge> edges_, program_order_;
   std::vector<HappensBefore::Thread> threads_;
 };
 

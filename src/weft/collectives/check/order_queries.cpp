@@ -9,7 +9,7 @@
 namespace weft::collective {
 namespace {
 
-constexpr std::int32_t kGlance = 4;     // nodes of its own thread that plainly_ordered() looks back at
+constexpr std::int32_t kGlance = 4;     // nodes of its own thread that trivially_ordered() looks back at
 constexpr std::size_t kLineBytes = 64;  // a cache line
 
 // One entry per column. 16 bits suffice except for very long threads.
@@ -209,7 +209,7 @@ class Columns {
 
 }  // namespace
 
-bool plainly_ordered(const HappensBefore& graph, const OrderQuery& query) {
+bool trivially_ordered(const HappensBefore& graph, const OrderQuery& query) {
   const std::int32_t thread = graph.thread[query.earlier];
   const std::int32_t first =
       std::max(graph.threads[graph.thread[query.later]].first, query.later - kGlance + 1);

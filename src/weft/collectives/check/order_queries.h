@@ -29,6 +29,6 @@ std::int64_t find_unordered(const HappensBefore& graph, std::span<const std::int
                             std::span<const OrderQuery> queries);
 
 // A quick test that answers most queries: true only if `earlier` comes before `later`.
-bool plainly_ordered(const HappensBefore& graph, const OrderQuery& query);
+bool trivially_ordered(const HappensBefore& graph, const OrderQuery& query);
 
 }  // namespace weft::collective

@@ -39,7 +39,7 @@ class Accesses {
   void ask(std::int32_t earlier, std::int32_t later) {
     if (graph_.thread[earlier] == graph_.thread[later]) return;
     const OrderQuery query{earlier, later};
-    if (!plainly_ordered(graph_, query)) queries_.push_back(query);
+    if (!trivially_ordered(graph_, query)) queries_.push_back(query);
   }
 
   void read(std::int32_t cell, std::int32_t node) {

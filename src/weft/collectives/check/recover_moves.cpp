@@ -75,7 +75,7 @@ class Recovery {
   }
 
   // Copies messages that still refer to `place` to scratch of their receivers.
-  void make_way(const Place& place) {
+  void copy_pending_messages(const Place& place) {
     const auto at = read_later_.find(number_of(place));
     if (at == read_later_.end()) return;
     const std::vector<Reader> readers = std::move(at->second);
@@ -90,7 +90,7 @@ class Recovery {
   }
 
   void write(Move::Verb verb, const Place& from, const Place& to) {
-    make_way(to);
+    copy_pending_messages(to);
     add(verb, from, to);
   }
 

@@ -13,7 +13,7 @@
 namespace weft::collective {
 namespace {
 
-constexpr std::size_t kToldParts = 4;  // of a sum are printed; the rest is counted
+constexpr std::size_t kPrintedParts = 4;  // of a sum are printed; the rest is counted
 
 std::string text(const Contribution& input) {
   return fmt::format("input[{}] of gpu {}", input.index, input.rank);
@@ -28,7 +28,7 @@ std::string text(const Part& part) {
 std::string text(std::span<const Part> parts) {
   std::string told;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (i == kToldParts && parts.size() > kToldParts + 1)
+    if (i == kPrintedParts && parts.size() > kPrintedParts + 1)
       return told + fmt::format(" + {} more", parts.size() - i);
     if (i > 0) told += " + ";
     if (parts[i].times > 1) told += fmt::format("{} x ", parts[i].times);
@@ -51,9 +51,9 @@ std::vector<Contribution> wanted(const Collective& collective, const Want& want)
   return {};
 }
 
-class Blame {
+class FaultLocator {
  public:
-  Blame(const Actions& actions, std::span<const std::int32_t> order, const Values& values, std::int32_t rank,
+  FaultLocator(const Actions& actions, std::span<const std::int32_t> order, const Values& values, std::int32_t rank,
         std::int32_t index)
       : actions_(actions),
         order_(order),
@@ -62,7 +62,7 @@ class Blame {
         rank_(rank),
         index_(index),
         cell_(output_cell(actions, values.cells, rank, index)),
-        parts_(open_value(values, inputs_, values.held[cell_])) {}
+        parts_(expand_value(values, inputs_, values.held[cell_])) {}
 
   Finding find() const {
     if (values_.writer[cell_] < 0) return at(-1, fmt::format("output[{}] was never written", index_));
@@ -202,7 +202,7 @@ class Blame {
 
 }  // namespace
 
-std::vector<Part> open_value(const Values& values, std::span<const InputCells> inputs, std::int32_t value) {
+std::vector<Part> expand_value(const Values& values, std::span<const InputCells> inputs, std::int32_t value) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
   // In descending order, so that each value is expanded once however often it is used.
   std::map<std::int32_t, std::uint64_t, std::greater<>> open = {{value, 1}};
@@ -229,9 +229,9 @@ std::vector<Part> open_value(const Values& values, std::span<const InputCells> i
   return parts;
 }
 
-Finding why_wrong(const Actions& actions, std::span<const std::int32_t> order, const Values& values,
+Finding explain_wrong_result(const Actions& actions, std::span<const std::int32_t> order, const Values& values,
                   std::int32_t rank, std::int32_t index) {
-  return Blame(actions, order, values, rank, index).find();
+  return FaultLocator(actions, order, values, rank, index).find();
 }
 
 Finding alias_fault(const Actions& in_place, const Values& shared, std::int32_t rank, std::int32_t index,

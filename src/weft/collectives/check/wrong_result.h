@@ -31,10 +31,10 @@ struct Part {
 };
 
 // The terms of a value, sorted, inputs first. `inputs`: from input_cells().
-std::vector<Part> open_value(const Values& values, std::span<const InputCells> inputs, std::int32_t value);
+std::vector<Part> expand_value(const Values& values, std::span<const InputCells> inputs, std::int32_t value);
 
 // REQUIRES: output[index] of `rank` is wrong.
-Finding why_wrong(const Actions& actions, std::span<const std::int32_t> order, const Values& values,
+Finding explain_wrong_result(const Actions& actions, std::span<const std::int32_t> order, const Values& values,
                   std::int32_t rank, std::int32_t index);
 
 // REQUIRES: output[index] of `rank` differs from its value out of place.

@@ -103,7 +103,7 @@ bool has_one_block(Kind kind) {
          kind == Kind::scatter;
 }
 
-bool has_block_a_rank(Kind kind) { return has_one_block(kind) || kind == Kind::all_to_all; }
+bool has_block_per_rank(Kind kind) { return has_one_block(kind) || kind == Kind::all_to_all; }
 
 Buffer shared_buffer(Kind kind) {
   return kind == Kind::all_gather || kind == Kind::gather ? Buffer::output : Buffer::input;

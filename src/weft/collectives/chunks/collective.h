@@ -112,7 +112,7 @@ struct Collective {
 
 bool reduces(Kind kind);  // whether it sums
 // Whether one of its buffers has a block per rank ...
-bool has_block_a_rank(Kind kind);
+bool has_block_per_rank(Kind kind);
 // ... and whether the other buffer is one of those blocks: true of all of these but all_to_all.
 bool has_one_block(Kind kind);
 // The buffer that covers all of the memory that input and output share in place.

@@ -13,7 +13,7 @@ constexpr std::int64_t kMostBufferChunks = std::int64_t{1} << 30;  // per buffer
 Status check_counts(const Collective& collective) {
   const std::vector<std::int32_t>& counts = collective.counts;
   const std::int64_t ranks = collective.ranks;
-  if (!has_block_a_rank(collective.kind))
+  if (!has_block_per_rank(collective.kind))
     return user_error(fmt::format("blocks cannot differ: {} has no counts", name(collective.kind)));
   const std::int64_t wanted = collective.kind == Kind::all_to_all ? ranks * ranks : ranks;
   if (static_cast<std::int64_t>(counts.size()) != wanted)
@@ -50,7 +50,7 @@ Status check_collective(const Collective& collective) {
   if (ranks < 1 || ranks > kMostRanks)
     return user_error(fmt::format("ranks are 1 to {}: {}", kMostRanks, ranks));
   if (chunks < 1) return user_error(fmt::format("a block needs at least one chunk: {}", chunks));
-  if (chunks * (has_block_a_rank(collective.kind) ? ranks : 1) > kMostBufferChunks)
+  if (chunks * (has_block_per_rank(collective.kind) ? ranks : 1) > kMostBufferChunks)
     return user_error(fmt::format("buffers are too large: {} chunks per block, {} ranks", chunks, ranks));
   for (const auto& [what, rank] : {std::pair("root", collective.root), std::pair("peer", collective.peer)})
     if (rank < 0 || rank >= ranks)

@@ -109,7 +109,7 @@ enum class Placement : std::uint8_t { out_of_place, in_place, either };
 std::string_view name(Placement placement);
 
 // The placement to run a program with if one is enough: in place if both are allowed.
-constexpr Placement any_one(Placement placement) {
+constexpr Placement single_placement(Placement placement) {
   return placement == Placement::either ? Placement::in_place : placement;
 }
 

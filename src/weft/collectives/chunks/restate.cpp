@@ -70,7 +70,7 @@ Result<Collective> restate(std::string_view text, std::span<const std::int32_t> 
   std::int32_t most = 1;
   for (std::size_t rank = 0; rank < inputs.size(); ++rank)
     most = std::max({most, inputs[rank], outputs[rank]});
-  const bool by_rank = has_block_a_rank(kind);
+  const bool by_rank = has_block_per_rank(kind);
   if (by_rank && most % made.ranks != 0)
     return user_error(fmt::format("{} chunks are not a block for each of {} ranks", most, made.ranks),
                       fmt::format("{} needs one whole block per rank", name(kind)));

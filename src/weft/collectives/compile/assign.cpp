@@ -195,7 +195,7 @@ Status check_limit(const Instructions& instructions, std::int32_t most) {
 
 Result<Instructions> assign(const Instructions& instructions, const AssignLimits& limits) {
   WEFT_TRY(channels, choose_channels(instructions, limits.channels));
-  Instructions result = take_apart(instructions, channels.apart);
+  Instructions result = unfuse_instructions(instructions, channels.apart);
   for (Instruction& it : result.list) {
     const std::int32_t move = it.sent >= 0 ? it.sent : it.done;
     it.channel = sends(it.op) || receives(it.op) ? channels.of_move[move] : -1;

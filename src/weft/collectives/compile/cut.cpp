@@ -8,7 +8,7 @@ namespace {
 
 // Marks the blocks on cycles of the graph "sends to": if all of them send before they receive,
 // their connections fill up. A block sends to at most one other, so its path is easy to follow.
-std::vector<bool> blocks_in_circles(const Instructions& assigned) {
+std::vector<bool> blocks_on_cycles(const Instructions& assigned) {
   std::vector<std::int32_t> next(assigned.blocks.size(), -1);
   for (const Instruction& it : assigned.list)
     if (it.taker >= 0) next[it.block] = assigned.list[it.taker].block;
@@ -26,7 +26,7 @@ std::vector<bool> blocks_in_circles(const Instructions& assigned) {
 }  // namespace
 
 std::vector<std::int32_t> pieces(const Instructions& assigned, std::int32_t slots, std::size_t moves) {
-  const std::vector<bool> in_circle = blocks_in_circles(assigned);
+  const std::vector<bool> in_circle = blocks_on_cycles(assigned);
   // All messages of a fused chain are cut alike, so that its links still match.
   std::vector<std::int32_t> chain(assigned.list.size(), -1), size(assigned.list.size(), 0);
   bool any = false;

@@ -22,7 +22,7 @@ std::vector<std::int32_t> ways_ahead(const Instructions& instructions) {
 }
 
 // Whether `send` can be fused into the receive that it waits for.
-bool passes_on(const Instructions& instructions, std::int32_t send) {
+bool can_fuse(const Instructions& instructions, std::int32_t send) {
   const Instruction& it = instructions.list[send];
   if (it.op != Op::send || instructions.dependences(send).size() != 1) return false;
   const Instruction& writer = instructions.list[instructions.dependences(send).front()];
@@ -35,7 +35,7 @@ std::vector<std::int32_t> choose_sends(const Instructions& instructions) {
   const std::size_t size = static_cast<std::size_t>(instructions.size());
   std::vector<std::int32_t> candidates(size, -1), next(size, -1);  // linked lists: sends per receive
   for (std::int32_t i = instructions.size() - 1; i >= 0; --i) {
-    if (!passes_on(instructions, i)) continue;
+    if (!can_fuse(instructions, i)) continue;
     const std::int32_t receive = instructions.dependences(i).front();
     next[i] = candidates[receive];
     candidates[receive] = i;
@@ -172,7 +172,7 @@ Instructions fuse(const Instructions& instructions) {
   return result;
 }
 
-Instructions take_apart(const Instructions& instructions, std::span<const std::int32_t> which) {
+Instructions unfuse_instructions(const Instructions& instructions, std::span<const std::int32_t> which) {
   std::vector<std::int32_t> now(static_cast<std::size_t>(instructions.size()));
   std::vector<bool> apart(now.size(), false);
   std::int32_t shift = 0;

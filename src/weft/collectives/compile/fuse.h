@@ -25,6 +25,6 @@ Instructions fuse(const Instructions& instructions);
 
 // Splits the fused instructions `which` into two again; blocks and channels stay. `which` is
 // sorted.
-Instructions take_apart(const Instructions& instructions, std::span<const std::int32_t> which);
+Instructions unfuse_instructions(const Instructions& instructions, std::span<const std::int32_t> which);
 
 }  // namespace weft::collective

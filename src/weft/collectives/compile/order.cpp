@@ -229,7 +229,7 @@ Instructions order(const Instructions& assigned, std::int32_t slots) {
       for (std::int32_t i = 0; i < current.size(); ++i)
         if (fused(current.list[i].op)) apart.push_back(i);
     }
-    current = take_apart(current, apart);
+    current = unfuse_instructions(current, apart);
   }
 }
 

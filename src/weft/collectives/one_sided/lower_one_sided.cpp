@@ -30,7 +30,7 @@ struct Semaphores {
   std::int32_t count = 0;
 };
 
-Semaphores share_semaphores(const RankProgram& rank) {
+Semaphores assign_semaphores(const RankProgram& rank) {
   Semaphores semaphores;
   std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> of_pair;  // publishing block, waiting block
   for (std::size_t block = 0; block < rank.blocks.size(); ++block) {
@@ -196,7 +196,7 @@ class Lowering {
   }
 
   void add_blocks(std::int32_t rank) {
-    const Semaphores semaphores = share_semaphores(program_.ranks[rank]);
+    const Semaphores semaphores = assign_semaphores(program_.ranks[rank]);
     plan_.ranks[rank].semaphores.assign(static_cast<std::size_t>(semaphores.count), 0);
     const std::vector<Threadblock>& blocks = program_.ranks[rank].blocks;
     for (std::size_t i = 0; i < blocks.size(); ++i) {

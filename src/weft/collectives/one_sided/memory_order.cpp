@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "weft/collectives/check/order_edges.h"
-#include "weft/collectives/one_sided/counter_turns.h"
+#include "weft/collectives/one_sided/counter_matching.h"
 #include "weft/collectives/one_sided/one_sided_memory.h"
-#include "weft/collectives/one_sided/packet_turns.h"
+#include "weft/collectives/one_sided/packet_matching.h"
 
 namespace weft::collective {
 namespace {
@@ -21,7 +21,7 @@ bool is_packet_letter(char letter) { return letter == 'p' || letter == 'q' || le
 
 class MemoryOrderBuilder {
  public:
-  MemoryOrderBuilder(const OneSided& plan, const MemoryTurns& turns)
+  MemoryOrderBuilder(const OneSided& plan, const MemoryOrderOptions& turns)
       : plan_(plan),
         turns_(turns),
         parts_(parts_of_chunk(plan, 1 << 30)),
@@ -106,7 +106,7 @@ class MemoryOrderBuilder {
       add_caller(rank_, run_);
     }
     for (std::size_t i = 0; i < uses_.size(); ++i)
-      match_turns(uses_[i], counters_.initial(static_cast<std::int32_t>(i)), edges_);
+      match_counters(uses_[i], counters_.initial(static_cast<std::int32_t>(i)), edges_);
   }
 
   void add_block(std::int32_t block, std::int32_t chain, const std::vector<OneSidedStep>& steps) {
@@ -126,7 +126,7 @@ class MemoryOrderBuilder {
 
   // Keeps the nodes of a block in program order in play().
   std::int32_t add_ordered(std::int32_t node) {
-    if (previous_ >= 0) edges_.add_as_written(previous_, node);
+    if (previous_ >= 0) edges_.add_program_order(previous_, node);
     previous_ = node;
     return node;
   }
@@ -222,7 +222,7 @@ class MemoryOrderBuilder {
              {in_thread(thread), block_, segment_, thread, relaxed});
   }
   // Two uses of a counter must be ordered; otherwise it is undefined which is the k-th.
-  void add_turn(std::vector<CounterTurn>& turns, const CounterTurn& turn) {
+  void add_turn(std::vector<CounterEvent>& turns, const CounterEvent& turn) {
     if (!turns.empty() && turns.back().block == turn.block && turns.back().segment == turn.segment &&
         turns.back().thread != turn.thread && answer_.nodes[turns.back().node].where.rank == rank_ &&
         !answer_.finding)
@@ -412,7 +412,7 @@ class MemoryOrderBuilder {
   }
 
   const OneSided& plan_;
-  const MemoryTurns turns_;
+  const MemoryOrderOptions turns_;
   const std::int32_t parts_;
   const std::vector<RankMemory> memory_;
   MemoryOrder answer_;
@@ -444,7 +444,7 @@ MemoryOrder::Place MemoryOrder::place(std::int64_t cell) const {
                                     (std::int64_t{parts} * slices))};
 }
 
-MemoryOrder memory_order(const OneSided& plan, const MemoryTurns& turns) {
+MemoryOrder memory_order(const OneSided& plan, const MemoryOrderOptions& turns) {
   return MemoryOrderBuilder(plan, turns).take();
 }
 

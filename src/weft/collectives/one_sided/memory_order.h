@@ -69,7 +69,7 @@ struct MemoryOrder {
   Place place(std::int64_t cell) const;
 };
 
-struct MemoryTurns {
+struct MemoryOrderOptions {
   std::int32_t runs = 2;   // runs of the plan
   std::int32_t turns = 3;  // iterations per pipeline
   std::int32_t slots = 0;  // slices after which a pipeline reuses scratch; 0: never
@@ -77,6 +77,6 @@ struct MemoryTurns {
 
 // REQUIRES: check_form(plan) and check_counters(plan) found nothing, and the plan does not
 // deadlock.
-MemoryOrder memory_order(const OneSided& plan, const MemoryTurns& turns);
+MemoryOrder memory_order(const OneSided& plan, const MemoryOrderOptions& turns);
 
 }  // namespace weft::collective

@@ -33,7 +33,7 @@ std::int32_t slots_of(const OneSided& plan) {
   return static_cast<std::int32_t>(std::min<std::int64_t>(slots, 1 << 20));
 }
 
-std::optional<Finding> find_disorder(const OneSided& plan) {
+std::optional<Finding> find_memory_race(const OneSided& plan) {
   const std::int32_t runs = plan.double_scratch ? 3 : 2;
   if (auto finding = find_race(memory_order(plan, {runs, kTurns, 0}))) return finding;
   const std::int32_t slots = slots_of(plan);
@@ -61,7 +61,7 @@ Report check(const OneSided& plan, const CheckOptions& options) {
   if (!report.finding) report.finding = check_counters(plan);
   if (!report.finding)
     report.finding = check_end(to_actions(plan, Grain::chunk, kTurns), nullptr, options).finding;
-  if (!report.finding) report.finding = find_disorder(plan);
+  if (!report.finding) report.finding = find_memory_race(plan);
   if (!report.finding) report.finding = check_result(chunks, whole, options);
   return report;
 }

@@ -173,7 +173,7 @@ class OneSidedRaces {
         failure = Query{{from, to}, earlier, later};
       return;
     }
-    if (graph.thread[from] == graph.thread[to] || plainly_ordered(graph, {from, to})) return;
+    if (graph.thread[from] == graph.thread[to] || trivially_ordered(graph, {from, to})) return;
     (visible ? data_queries_ : control_queries_).push_back({{from, to}, earlier, later});
   }
 

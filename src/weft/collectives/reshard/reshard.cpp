@@ -14,14 +14,14 @@ namespace weft::reshard {
 namespace {
 
 // A pipeline of h hops in K chunks takes (K + h - 1) / K of the time of one hop.
-constexpr std::int64_t kLeastChunks = 64, kChunksAHop = 50;
+constexpr std::int64_t kLeastChunks = 64, kChunksPerHop = 50;
 // With more hops in total, each route would have too few chunks.
 constexpr std::size_t kWantedHops = 256;
 // Chunks rotate over the devices of a host, so that each receives some and forwards it to the
 // others.
 constexpr std::int64_t kMostTurns = 16;
 // A cut may move by up to this fraction of a chunk to reach a row start.
-constexpr std::int64_t kRowsAChunk = 256;
+constexpr std::int64_t kRowsPerChunk = 256;
 
 // Emits the moves in periods. In each period every route moves one chunk over each of its hops; a
 // later hop moves an earlier chunk, so a host forwards only what arrived in an earlier period. All
@@ -76,20 +76,20 @@ class Pipeline {
   void choose_chunks(const MoveOptions& options) {
     std::int64_t turns = 1, moves = 1, longest = 1;
     std::vector<std::int64_t> devices;  // per group: the most devices that need one of its cells
-    for (const Lot& lot : routes_.lots) {
+    for (const CellGroup& cell_group : routes_.cell_groups) {
       devices.push_back(1);
-      for (const std::size_t cell : lot.cells) {
+      for (const std::size_t cell : cell_group.cells) {
         devices.back() = std::max(devices.back(), std::ssize(cells_[cell].needers));
-        for (const std::int32_t host : lot.needers)
+        for (const std::int32_t host : cell_group.needers)
           turns = std::max(turns, std::ssize(on(host, cells_[cell].needers)));
       }
     }
     for (const Route& route : routes_.routes) {
       longest = std::max(longest, std::int64_t{route.hops.back().after} + 1);
-      moves += devices[route.lot];
+      moves += devices[route.cell_group];
     }
     chunks_ = std::min(turns, kMostTurns);
-    if (longest > 1) chunks_ = std::max({chunks_, kLeastChunks, kChunksAHop * (longest - 1)});
+    if (longest > 1) chunks_ = std::max({chunks_, kLeastChunks, kChunksPerHop * (longest - 1)});
     const double bytes = routes_.lower_bound * static_cast<double>(reshard_.element_bytes);
     const auto by_bytes = static_cast<std::int64_t>(
         bytes / static_cast<double>(std::max<std::int64_t>(options.least_chunk_bytes, 1)));
@@ -121,33 +121,33 @@ class Pipeline {
 
   // Moves a position in the route's group back to a row start, if one is near.
   std::int64_t at_row(const Route& route, std::int64_t position) const {
-    const Lot& lot = routes_.lots[route.lot];
-    const std::size_t i = cell_at(lot, position);
-    if (i == lot.cells.size()) return position;
-    const std::int64_t most = route.elements() / chunks_ / kRowsAChunk;
+    const CellGroup& cell_group = routes_.cell_groups[route.cell_group];
+    const std::size_t i = cell_at(cell_group, position);
+    if (i == cell_group.cells.size()) return position;
+    const std::int64_t most = route.elements() / chunks_ / kRowsPerChunk;
     return std::max(route.begin,
-                    lot.begins[i] + whole_rows(cells_[lot.cells[i]].box, position - lot.begins[i], most));
+                    cell_group.begins[i] + whole_rows(cells_[cell_group.cells[i]].box, position - cell_group.begins[i], most));
   }
 
-  static std::size_t cell_at(const Lot& lot, std::int64_t position) {
-    return static_cast<std::size_t>(std::ranges::upper_bound(lot.begins, position) - lot.begins.begin()) - 1;
+  static std::size_t cell_at(const CellGroup& cell_group, std::int64_t position) {
+    return static_cast<std::size_t>(std::ranges::upper_bound(cell_group.begins, position) - cell_group.begins.begin()) - 1;
   }
 
   // Moves elements [begin, end) of a chunk; offsets are relative to the route's longest chunk.
   void move_chunk(const Part& part, std::int64_t chunk, std::int64_t begin, std::int64_t end) {
     const Route& route = routes_.routes[part.route];
-    const Lot& lot = routes_.lots[route.lot];
+    const CellGroup& cell_group = routes_.cell_groups[route.cell_group];
     const std::int64_t first = begins_[part.route][chunk], last = begins_[part.route][chunk + 1];
     const auto position = [&](std::int64_t of_chunk) {
       return first + of_chunk >= last ? last : std::max(first, at_row(route, first + of_chunk));
     };
     const std::int64_t from = begin == 0 ? first : position(begin), to = position(end);
     if (from >= to) return;
-    for (std::size_t i = cell_at(lot, from); i < lot.cells.size() && lot.begins[i] < to; ++i) {
-      const std::int64_t cell_begin = std::max(from, lot.begins[i]) - lot.begins[i],
-                         cell_end = std::min(to, lot.begins[i + 1]) - lot.begins[i];
-      for (Box& box : boxes_of_range(cells_[lot.cells[i]].box, cell_begin, cell_end))
-        move_box(hop_of(part), lot.cells[i], chunk, std::move(box));
+    for (std::size_t i = cell_at(cell_group, from); i < cell_group.cells.size() && cell_group.begins[i] < to; ++i) {
+      const std::int64_t cell_begin = std::max(from, cell_group.begins[i]) - cell_group.begins[i],
+                         cell_end = std::min(to, cell_group.begins[i + 1]) - cell_group.begins[i];
+      for (Box& box : boxes_of_range(cells_[cell_group.cells[i]].box, cell_begin, cell_end))
+        move_box(hop_of(part), cell_group.cells[i], chunk, std::move(box));
     }
   }
 

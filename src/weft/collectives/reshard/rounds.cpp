@@ -120,7 +120,7 @@ class Matchings {
 };
 
 // Round robin: sender i starts with receiver i.
-std::vector<Stretch> go_round(std::span<const Traffic> traffic) {
+std::vector<Stretch> round_robin(std::span<const Traffic> traffic) {
   std::map<std::int32_t, std::int64_t> senders, receivers;
   for (const Traffic& pair : traffic) senders.emplace(pair.from, 0), receivers.emplace(pair.to, 0);
   for (auto* numbers : {&senders, &receivers})
@@ -138,7 +138,7 @@ std::vector<Stretch> go_round(std::span<const Traffic> traffic) {
 }  // namespace
 
 std::vector<Stretch> make_rounds(std::span<const Traffic> traffic) {
-  if (traffic.size() > kMostExactPairs) return go_round(traffic);
+  if (traffic.size() > kMostExactPairs) return round_robin(traffic);
   return Matchings(traffic).decompose();
 }
 

@@ -22,8 +22,8 @@ std::vector<std::int32_t> hosts_of(const std::vector<std::int32_t>& devices,
   return hosts;
 }
 
-std::vector<Lot> find_lots(std::span<const Cell> cells, std::span<const std::int32_t> host_of_device) {
-  std::vector<Lot> lots;
+std::vector<CellGroup> find_cell_groups(std::span<const Cell> cells, std::span<const std::int32_t> host_of_device) {
+  std::vector<CellGroup> cell_groups;
   std::map<std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>>, std::size_t> known;
   for (std::size_t c = 0; c < cells.size(); ++c) {
     const std::vector<std::int32_t> holders = hosts_of(cells[c].holders, host_of_device),
@@ -31,13 +31,13 @@ std::vector<Lot> find_lots(std::span<const Cell> cells, std::span<const std::int
     std::vector<std::int32_t> needers;
     std::ranges::set_difference(all, holders, std::back_inserter(needers));
     if (needers.empty()) continue;
-    const auto [at, is_new] = known.try_emplace({holders, needers}, lots.size());
-    if (is_new) lots.push_back({{}, {0}, holders, needers});
-    Lot& lot = lots[at->second];
-    lot.cells.push_back(c);
-    lot.begins.push_back(lot.begins.back() + elements_of(cells[c].box));
+    const auto [at, is_new] = known.try_emplace({holders, needers}, cell_groups.size());
+    if (is_new) cell_groups.push_back({{}, {0}, holders, needers});
+    CellGroup& cell_group = cell_groups[at->second];
+    cell_group.cells.push_back(c);
+    cell_group.begins.push_back(cell_group.begins.back() + elements_of(cells[c].box));
   }
-  return lots;
+  return cell_groups;
 }
 
 // Limit on senders times the hosts that each reaches.
@@ -79,14 +79,14 @@ std::vector<Hop> tree(std::int32_t sender, const std::vector<std::int32_t>& rece
 }
 
 // Appends the routes for a range of a group and adds what their hosts forward to `sends`.
-void send(std::size_t lot, std::int64_t begin, std::int64_t end, std::int32_t sender,
+void send(std::size_t cell_group, std::int64_t begin, std::int64_t end, std::int32_t sender,
           std::vector<std::int32_t> receivers, std::map<std::int32_t, std::int64_t>& sends,
           std::vector<Route>& routes) {
   const auto add = [&](std::int64_t from, std::int64_t to, std::vector<Hop> hops) {
     if (from == to) return;
     for (const Hop& hop : hops)
       if (hop.after > 0) sends[hop.from] += to - from;
-    routes.push_back({lot, from, to, std::move(hops)});
+    routes.push_back({cell_group, from, to, std::move(hops)});
   };
   // The host that already sends most becomes a leaf: last in a chain, first in the trees.
   std::ranges::stable_sort(receivers, {}, [&](std::int32_t host) { return sends[host]; });
@@ -102,12 +102,12 @@ void send(std::size_t lot, std::int64_t begin, std::int64_t end, std::int32_t se
 Result<Routes> find_routes(std::span<const Cell> cells, std::span<const std::int32_t> hosts,
                            std::size_t wanted_hops) {
   Routes found;
-  found.lots = find_lots(cells, hosts);
+  found.cell_groups = find_cell_groups(cells, hosts);
   std::vector<Demand> demands;
   std::map<std::int32_t, std::int64_t> sends, receives;
-  for (const Lot& lot : found.lots) {
-    demands.push_back({lot.elements(), lot.holders});
-    for (const std::int32_t host : lot.needers) receives[host] += lot.elements();
+  for (const CellGroup& cell_group : found.cell_groups) {
+    demands.push_back({cell_group.elements(), cell_group.holders});
+    for (const std::int32_t host : cell_group.needers) receives[host] += cell_group.elements();
   }
   Balance balance = balance_senders(demands);
   found.lower_bound = balance.least;
@@ -115,14 +115,14 @@ Result<Routes> find_routes(std::span<const Cell> cells, std::span<const std::int
     found.lower_bound = std::max(found.lower_bound, static_cast<double>(elements));
 
   const auto for_each_sender = [&](const auto& visit) {
-    for (std::size_t l = 0; l < found.lots.size(); ++l)
-      for (std::size_t i = 0; i < found.lots[l].holders.size(); ++i)
-        if (balance.sent[l][i] > 0) visit(l, found.lots[l].holders[i], balance.sent[l][i]);
+    for (std::size_t l = 0; l < found.cell_groups.size(); ++l)
+      for (std::size_t i = 0; i < found.cell_groups[l].holders.size(); ++i)
+        if (balance.sent[l][i] > 0) visit(l, found.cell_groups[l].holders[i], balance.sent[l][i]);
   };
   const auto count_hops = [&] {
     std::size_t hops = 0;
     for_each_sender(
-        [&](std::size_t lot, std::int32_t, std::int64_t) { hops += found.lots[lot].needers.size(); });
+        [&](std::size_t cell_group, std::int32_t, std::int64_t) { hops += found.cell_groups[cell_group].needers.size(); });
     return hops;
   };
   if (count_hops() > wanted_hops)
@@ -132,10 +132,10 @@ Result<Routes> find_routes(std::span<const Cell> cells, std::span<const std::int
         fmt::format("too many hosts send to too many: expected at most {} pairs, found {}", kMostHops, hops));
 
   for_each_sender([&](std::size_t, std::int32_t sender, std::int64_t sent) { sends[sender] += sent; });
-  std::vector<std::int64_t> ends(found.lots.size());
-  for_each_sender([&](std::size_t lot, std::int32_t sender, std::int64_t sent) {
-    send(lot, ends[lot], ends[lot] + sent, sender, found.lots[lot].needers, sends, found.routes);
-    ends[lot] += sent;
+  std::vector<std::int64_t> ends(found.cell_groups.size());
+  for_each_sender([&](std::size_t cell_group, std::int32_t sender, std::int64_t sent) {
+    send(cell_group, ends[cell_group], ends[cell_group] + sent, sender, found.cell_groups[cell_group].needers, sends, found.routes);
+    ends[cell_group] += sent;
   });
   return found;
 }

@@ -21,7 +21,7 @@
 
 namespace weft::reshard {
 
-struct Lot {
+struct CellGroup {
   std::vector<std::size_t> cells;
   std::vector<std::int64_t> begins;            // offset of each cell in the group, then the end
   std::vector<std::int32_t> holders, needers;  // hosts, sorted; disjoint
@@ -35,7 +35,7 @@ struct Hop {
 };
 
 struct Route {
-  std::size_t lot = 0;
+  std::size_t cell_group = 0;
   std::int64_t begin = 0, end = 0;
   std::vector<Hop> hops;
 
@@ -43,7 +43,7 @@ struct Route {
 };
 
 struct Routes {
-  std::vector<Lot> lots;  // excludes data that a host needs and already holds
+  std::vector<CellGroup> cell_groups;  // excludes data that a host needs and already holds
   std::vector<Route> routes;
   double lower_bound = 0;  // elements that the busiest host must send or receive
 };

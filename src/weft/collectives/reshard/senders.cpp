@@ -14,12 +14,12 @@ class SenderFlow {
     for (const Demand& demand : demands)
       for (const std::int32_t host : demand.hosts) numbers.emplace(host, 0);
     for (auto& [host, number] : numbers) number = load_.size(), load_.push_back(0);
-    givers_.resize(load_.size());
+    incoming_edges_.resize(load_.size());
     for (std::size_t d = 0; d < demands.size(); ++d) {
       left_.push_back(demands[d].elements);
       std::vector<Edge>& edges = edges_.emplace_back();
       for (const std::int32_t host : demands[d].hosts) {
-        givers_[numbers[host]].push_back({d, edges.size()});
+        incoming_edges_[numbers[host]].push_back({d, edges.size()});
         edges.push_back({numbers[host], 0});
       }
     }
@@ -31,7 +31,7 @@ class SenderFlow {
   bool send_all(std::int64_t most) {
     while (make_levels(most)) {
       next_edge_.assign(edges_.size(), 0);
-      next_giver_.assign(givers_.size(), 0);
+      next_incoming_.assign(incoming_edges_.size(), 0);
       for (std::size_t d = 0; d < edges_.size(); ++d)
         while (left_[d] > 0) {
           const std::int64_t sent = push_demand(d, left_[d], most);
@@ -64,7 +64,7 @@ class SenderFlow {
     std::size_t host;
     std::int64_t sent;
   };
-  struct Giver {
+  struct IncomingEdge {
     std::size_t demand, edge;
   };
 
@@ -82,7 +82,7 @@ class SenderFlow {
           if (host_level_[edge.host] >= 0) continue;
           host_level_[edge.host] = level;
           reached = reached || load_[edge.host] < most;
-          for (const Giver& giver : givers_[edge.host])
+          for (const IncomingEdge& giver : incoming_edges_[edge.host])
             if (demand_level_[giver.demand] < 0 && edges_[giver.demand][giver.edge].sent > 0)
               demand_level_[giver.demand] = level, next.push_back(giver.demand);
         }
@@ -111,8 +111,8 @@ class SenderFlow {
       load_[host] += sent;
       return sent;
     }
-    for (; next_giver_[host] < givers_[host].size(); ++next_giver_[host]) {
-      const Giver giver = givers_[host][next_giver_[host]];
+    for (; next_incoming_[host] < incoming_edges_[host].size(); ++next_incoming_[host]) {
+      const IncomingEdge giver = incoming_edges_[host][next_incoming_[host]];
       const std::int64_t given = edges_[giver.demand][giver.edge].sent;
       if (given == 0 || demand_level_[giver.demand] != host_level_[host]) continue;
       const std::int64_t sent = push_demand(giver.demand, std::min(amount, given), most);
@@ -126,10 +126,10 @@ class SenderFlow {
 
   std::span<const Demand> demands_;
   std::vector<std::vector<Edge>> edges_;    // per demand
-  std::vector<std::vector<Giver>> givers_;  // per host: its incoming edges
+  std::vector<std::vector<IncomingEdge>> incoming_edges_;  // per host: its incoming edges
   std::vector<std::int64_t> left_, load_;
   std::vector<int> demand_level_, host_level_;
-  std::vector<std::size_t> next_edge_, next_giver_;
+  std::vector<std::size_t> next_edge_, next_incoming_;
 };
 
 }  // namespace

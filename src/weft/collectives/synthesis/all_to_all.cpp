@@ -20,9 +20,9 @@ constexpr std::int32_t kMostExact = 20;  // devices; a linear program for more t
 constexpr std::int32_t kDeals = 4;       // passes that choose every chunk's path again
 
 // Assigns a path to every chunk.
-class Dealer {
+class PathAssigner {
  public:
-  Dealer(const FlowNetwork& network, const ConcurrentFlow& flow)
+  PathAssigner(const FlowNetwork& network, const ConcurrentFlow& flow)
       : network_(network), flow_(flow), load_(network.capacities.size(), 0) {
     for (std::size_t p = 0; p < flow.paths.size(); ++p)
       of_pair_[{flow.paths[p].from, flow.paths[p].to}].push_back(p);
@@ -173,15 +173,15 @@ ConcurrentFlow exact_flow(const FlowNetwork& network, const Deadline& deadline) 
 }
 
 // Assigns whole parts of blocks to paths if a flow has too many paths for a program.
-void deal_parts(const FlowNetwork& network, ConcurrentFlow& flow) {
+void assign_parts(const FlowNetwork& network, ConcurrentFlow& flow) {
   for (FlowPath& path : flow.paths) path.share = 0;
-  for (const std::size_t path : Dealer(network, flow).deal(network.ends, kPathParts))
+  for (const std::size_t path : PathAssigner(network, flow).deal(network.ends, kPathParts))
     if (path < flow.paths.size()) flow.paths[path].share += 1.0 / kPathParts;
   std::erase_if(flow.paths, [](const FlowPath& path) { return path.share == 0; });
 }
 
 // A hop of the path is a segment from device to device.
-RoutedPath routed(const FlowPath& path, const Wires& wires, RouteBook& book) {
+RoutedPath routed(const FlowPath& path, const Wires& wires, RouteTable& book) {
   RoutedPath made{path.from, path.to, {}, path.share};
   std::int32_t from = path.from;
   std::vector<std::int32_t> links;
@@ -207,8 +207,8 @@ Result<AllToAll> find_all_to_all(const cluster::Topology& topology, FlowPaths pa
     return user_error("time ran out before an all_to_all was bounded", "give it more time");
   AllToAll made{flow.bound * wires.gpus, flow.rate * wires.gpus, {}, {}};
   if (paths == FlowPaths::no) return made;
-  if (!few) deal_parts(network, flow);
-  RouteBook book(topology);
+  if (!few) assign_parts(network, flow);
+  RouteTable book(topology);
   for (const FlowPath& path : flow.paths) made.paths.push_back(routed(path, wires, book));
   made.routes = book.take();
   return made;

@@ -12,7 +12,7 @@
 #include "weft/base/result.h"
 #include "weft/collectives/synthesis/deadline.h"
 #include "weft/collectives/synthesis/path_program.h"
-#include "weft/collectives/synthesis/route_book.h"
+#include "weft/collectives/synthesis/route_table.h"
 #include "weft/plan/cluster/topology.h"
 
 namespace weft::synthesis {

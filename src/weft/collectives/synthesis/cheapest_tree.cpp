@@ -30,7 +30,7 @@ Parents cheapest_parents(const Costs& cost, std::int32_t root) {
 }
 
 // Numbers the cycles and assigns every node its cycle, or -1; returns their number.
-std::int32_t find_circles(const Parents& parents, Parents& circle) {
+std::int32_t find_cycles(const Parents& parents, Parents& circle) {
   Parents seen(parents.size(), -1);
   std::int32_t circles = 0;
   circle.assign(parents.size(), -1);
@@ -49,7 +49,7 @@ std::int32_t find_circles(const Parents& parents, Parents& circle) {
 
 Parents solve(const Costs& cost, std::int32_t root) {
   Parents parents = cheapest_parents(cost, root), circle;
-  std::int32_t small = find_circles(parents, circle);
+  std::int32_t small = find_cycles(parents, circle);
   if (small == 0) return parents;
   // Contract cycles to nodes. An edge into one costs the difference to the cycle's own edge there.
   Parents number = circle;

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "weft/collectives/synthesis/coarser_rate.h"
-#include "weft/collectives/synthesis/deal_shares.h"
+#include "weft/collectives/synthesis/interleave_shares.h"
 #include "weft/collectives/synthesis/in_network.h"
 #include "weft/collectives/synthesis/symmetry.h"
 #include "weft/plan/cluster/routes.h"
@@ -43,7 +43,7 @@ struct HalfForest {
 class HalfGrower {
  public:
   HalfGrower(const cluster::Topology& topology, Wires wires, bool up, const std::vector<std::int32_t>& roots,
-             RouteBook& book, const Deadline& deadline)
+             RouteTable& book, const Deadline& deadline)
       : topology_(topology),
         wires_(std::move(wires)),
         up_(up),
@@ -64,7 +64,7 @@ class HalfGrower {
     // The cut bound is the optimum if every switch has equal incoming and outgoing capacity.
     const bool cuts_suffice = switches_are_even();
     if (!half_.optimum.exact || (!trees && (cuts_suffice || !routed))) return std::move(half_);
-    if (symmetry && grow_alike(*symmetry) && (!routed || shortest_ways_carry())) return std::move(half_);
+    if (symmetry && grow_symmetric(*symmetry) && (!routed || shortest_paths_suffice())) return std::move(half_);
     if (wires_.gpus > kMostUnlike) return std::move(half_);
     const bool few = half_.optimum.rate.over <= kMostTrees && is_plain();
     if (routed && !few) return grow_fractions();
@@ -73,14 +73,14 @@ class HalfGrower {
   }
 
  private:
-  bool grow_alike(const Symmetry& symmetry) {
+  bool grow_symmetric(const Symmetry& symmetry) {
     std::optional<OrbitTrees> found =
         grow_orbit(wires_, symmetry, half_.optimum.rate, most_trees(wires_.gpus));
     if (!found) return false;
     half_.trees = std::move(found->trees);
     half_.each = found->each;
     half_.planned = half_.rate * found->efficiency;
-    share_alike();
+    set_equal_shares();
     return true;
   }
 
@@ -112,7 +112,7 @@ class HalfGrower {
     half_.each = coarse.rate.over;
     half_.trees = std::move(packing.trees);
     half_.planned = unit * static_cast<double>(half_.each);
-    share_alike();
+    set_equal_shares();
     return {};
   }
 
@@ -135,7 +135,7 @@ class HalfGrower {
     return std::move(half_);
   }
 
-  void share_alike() {
+  void set_equal_shares() {
     for (Tree& tree : half_.trees)
       tree.share = static_cast<double>(tree.times) / static_cast<double>(half_.each);
   }
@@ -159,7 +159,7 @@ class HalfGrower {
 
   // Whether the links carry the trees if each edge takes shortest paths, alternating among equal
   // ones.
-  bool shortest_ways_carry() const {
+  bool shortest_paths_suffice() const {
     constexpr std::uint64_t kTurns = 12;
     constexpr double kSlack = 1.005;
     if (wires_.nodes == wires_.gpus) return true;
@@ -183,7 +183,7 @@ class HalfGrower {
   const Wires wires_;
   const bool up_;
   const std::vector<std::int32_t>& roots_;
-  RouteBook& book_;
+  RouteTable& book_;
   const Deadline& deadline_;
   HalfForest half_;
 };
@@ -242,7 +242,7 @@ Result<Forest> find_forest(const cluster::Topology& topology, Kind kind, std::in
   forest.ranks = wires.gpus;
   forest.root = rooted ? root : 0;
   HalfForest up, down;
-  RouteBook book(topology);
+  RouteTable book(topology);
   if (goes_down) {
     WEFT_TRY(found, HalfGrower(topology, wires, false, roots, book, deadline).grow(trees, shares));
     down = std::move(found);

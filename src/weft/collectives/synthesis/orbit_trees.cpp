@@ -43,9 +43,9 @@ class OrbitGrower {
       first.push_back(std::move(*edges));
       if (t == 0)
         for (std::size_t k = 0; k < used_.size(); ++k)
-          reserved_[k] = skeleton_[k] * static_cast<double>(each - 1);
+          reserved_[k] = spanning_use_[k] * static_cast<double>(each - 1);
       else
-        for (std::size_t k = 0; k < used_.size(); ++k) reserved_[k] -= skeleton_[k];
+        for (std::size_t k = 0; k < used_.size(); ++k) reserved_[k] -= spanning_use_[k];
     }
     double worst = 1;
     for (std::size_t k = 0; k < used_.size(); ++k)
@@ -199,8 +199,8 @@ class OrbitGrower {
           level.first, level.end, false, [&](std::int32_t gpu) { return !entered[group(level, gpu)]; },
           [&](std::int32_t gpu) { entered[group(level, gpu)] = true; }, edges);
     }
-    skeleton_ = used_;
-    for (std::size_t k = 0; k < used_.size(); ++k) skeleton_[k] -= before[k];
+    spanning_use_ = used_;
+    for (std::size_t k = 0; k < used_.size(); ++k) spanning_use_[k] -= before[k];
     extend(
         0, ways_.size(), true, [&](std::int32_t gpu) { return !covered_[static_cast<std::size_t>(gpu)]; },
         [](std::int32_t) {}, edges);
@@ -214,7 +214,7 @@ class OrbitGrower {
 
   const Wires& wires_;
   const Symmetry& symmetry_;
-  std::vector<double> one_, quota_, used_, reserved_, skeleton_;  // per kind
+  std::vector<double> one_, quota_, used_, reserved_, spanning_use_;  // per kind
   std::vector<Way> ways_;                                         // sorted by price
   std::vector<Level> levels_;
   std::vector<bool> covered_;

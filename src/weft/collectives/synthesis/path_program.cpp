@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "weft/collectives/chunks/check_moves.h"
-#include "weft/collectives/synthesis/deal_shares.h"
+#include "weft/collectives/synthesis/interleave_shares.h"
 #include "weft/collectives/synthesis/index.h"
 
 namespace weft::synthesis {
@@ -53,13 +53,13 @@ Result<collective::Program> path_program(const PathProgram& request, const std::
     rank.input_chunks = rank.output_chunks = devices * chunks;
 
   // Messages and their paths, pair by pair.
-  std::vector<std::pair<const RoutedPath*, DealtMessage>> dealt;
+  std::vector<std::pair<const RoutedPath*, StreamMessage>> dealt;
   for (std::size_t first = 0, end = 0; first < paths.size(); first = end) {
     std::vector<double> shares;
     for (; end < paths.size() && paths[end].from == paths[first].from && paths[end].to == paths[first].to;
          ++end)
       shares.push_back(paths[end].share);
-    for (const DealtMessage& message : deal_shares(shares, chunks))
+    for (const StreamMessage& message : interleave_shares(shares, chunks))
       dealt.emplace_back(&paths[first + at(message.stream)], message);
   }
   HopProgram hops(request.pace, routes);

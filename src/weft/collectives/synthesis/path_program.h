@@ -1,6 +1,6 @@
 // weft/collectives/synthesis/path_program.h -- a chunk program for all_to_all along given paths.
 //
-//   block of 0 for 2:   half of its chunks over 1, half over 3, in turns (deal_shares.h)
+//   block of 0 for 2:   half of its chunks over 1, half over 3, in turns (interleave_shares.h)
 //
 // In transit, chunks are stored in scratch. A device copies its own block locally.
 #pragma once

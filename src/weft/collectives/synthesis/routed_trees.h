@@ -11,7 +11,7 @@
 
 #include "weft/collectives/synthesis/deadline.h"
 #include "weft/collectives/synthesis/pack_trees.h"
-#include "weft/collectives/synthesis/route_book.h"
+#include "weft/collectives/synthesis/route_table.h"
 #include "weft/collectives/synthesis/wires.h"
 
 namespace weft::synthesis {

@@ -12,9 +12,9 @@ namespace {
 constexpr std::int32_t kMostForAllCuts = 12;       // devices
 constexpr std::int64_t kMostCutWork = 20'000'000;  // limits examined
 
-class CutJudge {
+class CutEvaluator {
  public:
-  CutJudge(const StepNetwork& network, const StepProblem& problem, bool with_idle)
+  CutEvaluator(const StepNetwork& network, const StepProblem& problem, bool with_idle)
       : network_(network), problem_(problem), with_idle_(with_idle), distances_(step_distances(network)) {}
 
   void consider(const std::vector<char>& inside) {
@@ -127,7 +127,7 @@ std::int32_t least_steps(const StepNetwork& network, const StepProblem& problem)
 }
 
 StepCut narrowest_cut(const StepNetwork& network, const StepProblem& problem, bool with_idle) {
-  CutJudge judge(network, problem, with_idle);
+  CutEvaluator judge(network, problem, with_idle);
   const auto devices = static_cast<std::size_t>(network.devices);
   std::vector<char> inside(devices);
   if (network.devices <= kMostForAllCuts) {

@@ -29,30 +29,30 @@ double common_rate(const std::vector<double>& rates) {
 }
 
 // A path from one device to another through switches only.
-struct StepWay {
+struct StepPath {
   StepEdge edge;
   std::vector<std::int32_t> links;
 
-  friend auto operator<=>(const StepWay&, const StepWay&) = default;
+  friend auto operator<=>(const StepPath&, const StepPath&) = default;
 };
 
 // The shortest paths from `device` to every other; a few if several are equally short.
-std::vector<StepWay> ways_from(const cluster::Topology& topology,
+std::vector<StepPath> ways_from(const cluster::Topology& topology,
                                const std::vector<std::vector<std::int32_t>>& leaving, std::int32_t device) {
   std::vector<std::int32_t> hops(topology.nodes.size(), -1);
   std::vector<std::size_t> ways_to(topology.nodes.size(), 0);
-  std::vector<StepWay> ways, front{{{device, device}, {}}};
+  std::vector<StepPath> ways, front{{{device, device}, {}}};
   hops[static_cast<std::size_t>(device)] = 0;
   for (std::int32_t hop = 1; !front.empty(); ++hop) {
-    std::vector<StepWay> next;
-    for (const StepWay& way : front)
+    std::vector<StepPath> next;
+    for (const StepPath& way : front)
       for (const std::int32_t link : leaving[static_cast<std::size_t>(way.edge.to)]) {
         const std::int32_t node = topology.links[static_cast<std::size_t>(link)].to;
         const auto at = static_cast<std::size_t>(node);
         if ((hops[at] >= 0 && hops[at] < hop) || ways_to[at] == kMostWays) continue;
         hops[at] = hop;
         ++ways_to[at];
-        StepWay longer{{device, node}, way.links};
+        StepPath longer{{device, node}, way.links};
         longer.links.push_back(link);
         (node < topology.devices ? ways : next).push_back(std::move(longer));
       }
@@ -82,7 +82,7 @@ Result<StepNetwork> step_network(const cluster::Topology& topology) {
 
   StepNetwork network;
   network.devices = topology.devices;
-  std::vector<StepWay> ways;
+  std::vector<StepPath> ways;
   for (std::int32_t device = 0; device < topology.devices; ++device) {
     std::ranges::move(ways_from(topology, leaving, device), std::back_inserter(ways));
     if (ways.size() > kMostStepEdges)
@@ -95,7 +95,7 @@ Result<StepNetwork> step_network(const cluster::Topology& topology) {
   std::vector<std::vector<std::int32_t>> users(topology.links.size());
   std::vector<double> rate(topology.links.size());
   for (std::size_t i = 0; i < rate.size(); ++i) rate[i] = topology.links[i].bytes_per_second;
-  for (const StepWay& way : ways) {
+  for (const StepPath& way : ways) {
     const bool parallel = way.links.size() == 1 && !network.edges.empty() && network.edges.back() == way.edge;
     if (parallel) {
       const auto edge = static_cast<std::int32_t>(network.edges.size()) - 1;

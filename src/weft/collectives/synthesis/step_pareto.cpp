@@ -13,7 +13,7 @@ using collective::Kind;
 
 constexpr std::int32_t kMostExtraRounds = 12;
 
-double rounds_a_chunk(const StepQuestion& question) {
+double rounds_per_chunk(const StepQuestion& question) {
   return static_cast<double>(question.rounds) / static_cast<double>(question.chunks);
 }
 
@@ -110,10 +110,10 @@ Result<StepFrontier> step_frontier(const StepNetwork& network, Kind kind, std::i
           best > 1e299 ? unit
                        : static_cast<std::int32_t>(std::floor(rounds / best * (1 + 1e-9) / unit) + 1) * unit;
       for (; question.chunks <= most_chunks && !search.over(); question.chunks += unit) {
-        if (is_less(rounds_a_chunk(question), least) || search.has_refuted(question)) break;
+        if (is_less(rounds_per_chunk(question), least) || search.has_refuted(question)) break;
         WEFT_TRY(better, search.ask(question));
         if (!better) break;
-        best = rounds_a_chunk(question);
+        best = rounds_per_chunk(question);
       }
     }
     frontier.reaches_bandwidth = !is_less(least, best);
@@ -124,7 +124,7 @@ Result<StepFrontier> step_frontier(const StepNetwork& network, Kind kind, std::i
 
 std::string best_in(const StepFrontier& frontier, const StepPoint& point) {
   const bool latency = point.question.steps == frontier.least_steps;
-  const bool bandwidth = !is_less(frontier.least_rounds_a_chunk, rounds_a_chunk(point.question));
+  const bool bandwidth = !is_less(frontier.least_rounds_a_chunk, rounds_per_chunk(point.question));
   return latency && bandwidth ? "both" : latency ? "latency" : bandwidth ? "bandwidth" : "";
 }
 

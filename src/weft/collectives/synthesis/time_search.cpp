@@ -45,8 +45,8 @@ class TimeCut {
 
   // Makes another schedule; returns whether it is the best so far.
   bool turn(Random& random, const StepClock& clock) {
-    TurnKeys keys = next_keys(random);
-    std::optional<TimeSchedule> made = play_turn(network_, problem_, times_, keys, clock);
+    GreedyKeys keys = next_keys(random);
+    std::optional<TimeSchedule> made = build_greedy_schedule(network_, problem_, times_, keys, clock);
     if (!made) return false;
     ++turns_;
     if (best_ && made->finish > best_->finish) return false;
@@ -65,8 +65,8 @@ class TimeCut {
 
  private:
   // The first iterations try every policy; later ones change some of the best keys.
-  TurnKeys next_keys(Random& random) const {
-    TurnKeys keys;
+  GreedyKeys next_keys(Random& random) const {
+    GreedyKeys keys;
     const bool fresh = turns_ < 8 || random.below(8) == 0;
     if (fresh) {
       keys.chunk.resize(problem_.chunks.size());
@@ -96,11 +96,11 @@ class TimeCut {
   double chunk_bytes_;
   EdgeTimes times_;
   std::optional<TimeSchedule> best_;
-  TurnKeys keys_;
+  GreedyKeys keys_;
   std::int32_t turns_ = 0;
 };
 
-struct OneWay {
+struct OneDirection {
   std::optional<TimeSchedule> schedule;
   StepQuestion question;
   double chunk_bytes = 0, bound = 0;
@@ -110,11 +110,11 @@ struct OneWay {
 
 // Times the trees in more and more segments, as long as that helps. No schedule if none could be
 // timed. `only`: only this number of segments; 0: any.
-OneWay time_trees(const StepNetwork& network, const TimeQuestion& question, Kind kind,
+OneDirection time_trees(const StepNetwork& network, const TimeQuestion& question, Kind kind,
                   const std::vector<Tree>& trees, Amount each, std::int32_t only, const StepClock& clock) {
   const bool rooted = kind == Kind::broadcast || kind == Kind::reduce;
   const double streams = static_cast<double>(each) * (rooted ? 1 : network.devices);
-  OneWay way;
+  OneDirection way;
   for (const std::int32_t pieces : kTreePieces) {
     if (only > 0 && pieces != only) continue;
     if (only == 0 && streams * pieces * (network.devices - 1.0) > kMostTimedHops) break;
@@ -138,7 +138,7 @@ OneWay time_trees(const StepNetwork& network, const TimeQuestion& question, Kind
 }
 
 // Searches one direction. Each cut gets an iteration, then the better ones get more.
-OneWay search_one_way(const StepNetwork& network, const TimeQuestion& question, Kind kind,
+OneDirection search_direction(const StepNetwork& network, const TimeQuestion& question, Kind kind,
                       double finished_before, const TimeEffort& effort, const StepClock& clock) {
   Random random(effort.seed);
   std::vector<TimeCut> cuts;
@@ -151,7 +151,7 @@ OneWay search_one_way(const StepNetwork& network, const TimeQuestion& question, 
       break;
     cuts.emplace_back(network, kind, question.root, chunks, question.bytes);
   }
-  OneWay way;
+  OneDirection way;
   // Finer chunks have the same cut bound and a lower path bound, so the bound of the finest holds
   // for all.
   way.bound = cuts.back().bound();
@@ -188,13 +188,13 @@ OneWay search_one_way(const StepNetwork& network, const TimeQuestion& question, 
 }
 
 // The better of trees, if any, and search. No search if the trees are close enough to the bound.
-OneWay best_way(const StepNetwork& network, const TimeQuestion& question, Kind kind, double finished_before,
+OneDirection best_direction(const StepNetwork& network, const TimeQuestion& question, Kind kind, double finished_before,
                 const std::vector<Tree>* trees, const TimeEffort& effort, const StepClock& clock) {
-  OneWay by_trees;
+  OneDirection by_trees;
   if (trees != nullptr)
     by_trees = time_trees(network, question, kind, *trees, effort.forest->trees, 0, clock);
   if (by_trees.schedule && by_trees.schedule->finish <= by_trees.bound * kCloseEnough) return by_trees;
-  OneWay way = search_one_way(network, question, kind, finished_before, effort, clock);
+  OneDirection way = search_direction(network, question, kind, finished_before, effort, clock);
   if (!by_trees.schedule || (way.schedule && way.schedule->finish <= by_trees.schedule->finish)) return way;
   by_trees.turns = way.turns;
   by_trees.stopped = way.stopped;
@@ -218,7 +218,7 @@ Result<TimeAnswer> search_in_time(const StepNetwork& network, const TimeQuestion
   if (both || runs_backwards(question.kind)) {
     const StepNetwork back = reversed(network);
     const Kind kind = both ? Kind::reduce_scatter : question.kind;
-    OneWay way = best_way(back, asked, kind, 0, forest != nullptr ? &forest->up : nullptr, effort, clock);
+    OneDirection way = best_direction(back, asked, kind, 0, forest != nullptr ? &forest->up : nullptr, effort, clock);
     answer.tree_pieces = way.tree_pieces;
     answer.combine = std::move(way.schedule);
     answer.question = way.question;
@@ -233,9 +233,9 @@ Result<TimeAnswer> search_in_time(const StepNetwork& network, const TimeQuestion
     const Kind kind = both ? Kind::all_gather : question.kind;
     // If trees combine, trees also distribute, cut the same way.
     const std::vector<Tree>* const trees = forest != nullptr && !answer.combine ? &forest->down : nullptr;
-    OneWay way = answer.tree_pieces > 0
+    OneDirection way = answer.tree_pieces > 0
                      ? time_trees(network, asked, kind, forest->down, forest->trees, answer.tree_pieces, {})
-                     : best_way(network, asked, kind, answer.combine ? answer.combine->finish : 0, trees,
+                     : best_direction(network, asked, kind, answer.combine ? answer.combine->finish : 0, trees,
                                 effort, clock);
     answer.tree_pieces = way.tree_pieces;
     answer.spread = std::move(way.schedule);

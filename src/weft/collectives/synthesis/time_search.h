@@ -17,7 +17,7 @@
 #include "weft/base/result.h"
 #include "weft/collectives/chunks/moves.h"
 #include "weft/collectives/synthesis/forest.h"
-#include "weft/collectives/synthesis/time_turn.h"
+#include "weft/collectives/synthesis/greedy_schedule.h"
 
 namespace weft::synthesis {
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "weft/collectives/chunks/check_moves.h"
-#include "weft/collectives/synthesis/deal_shares.h"
+#include "weft/collectives/synthesis/interleave_shares.h"
 #include "weft/collectives/synthesis/index.h"
 
 namespace weft::synthesis {
@@ -65,7 +65,7 @@ class TreeCompiler {
         std::vector<double> shares;
         for (; end < trees.size() && trees[end].root == trees[first].root; ++end)
           shares.push_back(trees[end].share);
-        for (const DealtMessage& message : deal_shares(shares, block_))
+        for (const StreamMessage& message : interleave_shares(shares, block_))
           for (std::int64_t k = 0; k < message.count; ++k) {
             Message& chunk = chunks[block * static_cast<std::size_t>(block_) +
                                     static_cast<std::size_t>(message.first + k)];

@@ -3,7 +3,7 @@
 //   tree of root 0, half of its block:  0 -> 1 -> 3       chunks 0 and 2 of root 0 go to 1, then to 3;
 //                                       0 -> 2            meanwhile chunk 1 takes another tree
 //
-// Chunks are divided by the trees' shares (deal_shares.h), for upward and downward trees
+// Chunks are divided by the trees' shares (interleave_shares.h), for upward and downward trees
 // separately: a chunk may reach its root along any tree and leave it along any other. Reductions
 // use trees of the reversed links, from the leaves to the root.
 #pragma once

@@ -91,7 +91,7 @@ void Agreement::receive(std::int32_t from, Message message, std::string_view byt
   switch (message) {
     case Message::stuck: answer_stuck(rank, numbers[0], numbers[1], text); break;
     case Message::broken:
-      engine_->fail(world_error(std::string(text)),
+      engine_->fail(environment_error(std::string(text)),
                     static_cast<Cause>(std::min<std::uint64_t>(numbers[0], 4)));
       break;
     case Message::prepare: prepare(rank, numbers[0], text); break;
@@ -266,7 +266,7 @@ Result<std::uint64_t> Agreement::install(const std::string& text) {
   if (const auto failure = engine_->failure()) return *failure;
   if (!refusal.empty()) {
     tell_all(Message::abandon, std::array{proposal}, "");
-    return world_error(fmt::format("the program was not installed: {}", refusal));
+    return environment_error(fmt::format("the program was not installed: {}", refusal));
   }
   tell_all(Message::commit, std::array{proposal, from_call}, "");
   return from_call;
@@ -308,7 +308,7 @@ void Agreement::withdraw_if_cancelled(std::uint64_t number) {
     if (found == cancelled_.end()) return;
     by = found->second;
   }
-  engine_->withdraw(number, world_error(fmt::format("cancelled by rank {}: call {}", by, number)));
+  engine_->withdraw(number, environment_error(fmt::format("cancelled by rank {}: call {}", by, number)));
 }
 
 bool Agreement::is_held(std::uint64_t number) const {

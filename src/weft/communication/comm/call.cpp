@@ -85,7 +85,7 @@ Status check_counts(const Call& call, std::int32_t ranks) {
     total += count * times;
     return {};
   };
-  if (call.counts.empty()) return add(call.count, collective::has_block_a_rank(call.kind) ? ranks : 1);
+  if (call.counts.empty()) return add(call.count, collective::has_block_per_rank(call.kind) ? ranks : 1);
   for (const std::int64_t count : call.counts) WEFT_TRY_STATUS(add(count, 1));
   return {};
 }

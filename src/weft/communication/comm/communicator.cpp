@@ -63,10 +63,10 @@ Result<std::unique_ptr<Communicator>> Communicator::create(std::shared_ptr<trans
   membership->job = std::move(job);
   WEFT_TRY_STATUS(share_heaps(*membership));
   const std::weak_ptr<Membership> weak = membership;
-  membership->job->on_question([weak]() -> std::string {
+  membership->job->on_doctor_query([weak]() -> std::string {
     const auto alive = weak.lock();
     if (!alive) return {};
-    return print_flights(alive->read_flights(), ticks()) + transport::kBeforeFigures +
+    return print_flights(alive->read_flights(), ticks()) + transport::kFiguresSeparator +
            print_tallies(alive->read_metrics().tallies);
   });
   membership->metrics_file = MetricsFile::from_environment(
@@ -257,7 +257,7 @@ void Communicator::set_call_timeout(std::chrono::milliseconds timeout) {
 }
 
 void Communicator::abort(int code, std::string_view why) {
-  fail(world_error(fmt::format("rank {} aborted: {} (code {})", rank(), why, code)));
+  fail(environment_error(fmt::format("rank {} aborted: {} (code {})", rank(), why, code)));
 }
 
 std::vector<std::int32_t> Communicator::dead_ranks() const {

@@ -27,7 +27,7 @@
 #include "weft/collectives/chunks/program.h"
 #include "weft/communication/comm/call.h"
 #include "weft/communication/comm/failure.h"
-#include "weft/communication/comm/meeting_place.h"
+#include "weft/communication/comm/rendezvous_point.h"
 #include "weft/communication/comm/message.h"
 #include "weft/communication/comm/options.h"
 #include "weft/communication/comm/quorum.h"
@@ -122,7 +122,7 @@ class Communicator {
 
   // Makes a group of this group's ranks followed by new ranks. All ranks of this group call it;
   // each new rank calls comm::join() with the same place and secret. This group stays usable.
-  Result<std::unique_ptr<Communicator>> grow(std::int32_t newcomers, const MeetingPlace& place);
+  Result<std::unique_ptr<Communicator>> grow(std::int32_t newcomers, const RendezvousPoint& place);
 
   // Calls of the program's collective with min_bytes to max_bytes (0: no limit) use `program` from
   // a call number that all ranks agree on. One rank proposes it; no rank stops. Returns the call
@@ -169,7 +169,7 @@ class Communicator {
 };
 
 // Joins a growing group as rank `rank` of `ranks`; new ranks come last.
-Result<std::unique_ptr<Communicator>> join(const MeetingPlace& place, std::int32_t rank, std::int32_t ranks,
+Result<std::unique_ptr<Communicator>> join(const RendezvousPoint& place, std::int32_t rank, std::int32_t ranks,
                                            const Options& options = {});
 
 // Joins the job that the environment describes and creates a communicator of all its ranks.

@@ -20,7 +20,7 @@ constexpr std::chrono::nanoseconds kNap{100'000};
 
 // How long the calling thread has seen no progress. The clock is first read after the first wait:
 // most waits are over by then.
-class Engine::Blockage {
+class Engine::StallTimer {
  public:
   // Call after a wait that may have been fruitless. True when it is time to check for problems.
   bool lasts() {
@@ -131,7 +131,7 @@ void Engine::count(const Call& call, std::int64_t bytes, std::int64_t began_at, 
 Status Engine::drive(Runner& runner, Operation& operation, const Call& call, std::uint64_t number,
                      std::uint64_t flight, bool& waited) {
   Source& source = runner.source();
-  Blockage blockage;
+  StallTimer blockage;
   SleeperEntry sleeper(*this);
   const Moment deadline = deadline_of(call.timeout);
   bool told = false;
@@ -245,7 +245,7 @@ void Engine::complete(Entry& entry, Status status, Stage stage) {
 }
 
 void Engine::fail_all() {
-  const Error error = failure().value_or(world_error("the communicator is closed"));
+  const Error error = failure().value_or(environment_error("the communicator is closed"));
   for (auto& queue : entries_) {
     for (auto& entry : queue) {
       complete(*entry, error, Stage::failed);
@@ -283,7 +283,7 @@ std::vector<Source*> Engine::sources() const {
 }
 
 // Waits until progress may be possible.
-void Engine::rest(Lock& lock, Blockage& blockage) {
+void Engine::rest(Lock& lock, StallTimer& blockage) {
   if (failing()) {
     fail_all();
     return;
@@ -305,7 +305,7 @@ void Engine::rest(Lock& lock, Blockage& blockage) {
   asleep_on_.erase(std::ranges::find(asleep_on_, source));
 }
 
-void Engine::tell_stuck(const Blockage& blockage) {
+void Engine::tell_stuck(const StallTimer& blockage) {
   for (auto& queue : entries_) {
     for (auto& entry : queue) {
       entry->waited = true;
@@ -330,7 +330,7 @@ bool Engine::wait_until(const Work::State& state, Moment deadline) {
   if (state.done.load(std::memory_order_acquire)) return true;
   Lock lock(mutex_);
   ++drivers_;
-  Blockage blockage;
+  StallTimer blockage;
   while (!state.done.load(std::memory_order_acquire)) {
     if (has_passed(deadline)) break;
     if (under_way_ == 0 && completed_.empty()) {
@@ -353,7 +353,7 @@ bool Engine::wait_until(const Work::State& state, Moment deadline) {
 }
 
 void Engine::run_background() {
-  Blockage blockage;
+  StallTimer blockage;
   Lock lock(mutex_);
   while (!stopped_) {
     if (under_way_ == 0 || drivers_ > 0) {

@@ -108,7 +108,7 @@ class Engine {
     std::int64_t began_at = 0;  // ticks
     Moment deadline = Moment::max();
   };
-  class Blockage;
+  class StallTimer;
   class SleeperEntry;
   using Lock = std::unique_lock<std::mutex>;
 
@@ -124,8 +124,8 @@ class Engine {
   Error why(Runner& runner, const Call& call, std::uint64_t number, Operation& operation);
   void wake_sleepers();
   void hand_out(Lock& lock);  // calls on_done of completed calls, without the lock
-  void rest(Lock& lock, Blockage& blockage);
-  void tell_stuck(const Blockage& blockage);
+  void rest(Lock& lock, StallTimer& blockage);
+  void tell_stuck(const StallTimer& blockage);
   void count(const Call& call, std::int64_t bytes, std::int64_t began_at, bool waited, bool failed);
   void run_background();
   // Records the call. Most calls are like the previous one: only differences are written.

@@ -17,7 +17,7 @@ constexpr std::chrono::milliseconds kExplanation{200};
 // The ranks are out of step: no later result could be right.
 Error Engine::why(Runner& runner, const Call& call, std::uint64_t number, Operation& operation) {
   Error error = operation.error();
-  if (!runner.tells_both_sides()) error = explain(call, number, std::move(error));
+  if (!runner.reports_both_sides()) error = explain(call, number, std::move(error));
   if (!failing() && options_.on_failure) options_.on_failure(error, Cause::fault);
   return error;
 }
@@ -35,7 +35,7 @@ Error Engine::explain(const Call& call, std::uint64_t number, Error error) {
 
 void Engine::give_up_late(const Call& call, std::int32_t waits_for) {
   if (failing()) return;
-  Error error = world_error(fmt::format("{} is not done within {} ms{}", describe(call), call.timeout.count(),
+  Error error = environment_error(fmt::format("{} is not done within {} ms{}", describe(call), call.timeout.count(),
                                         waits_for < 0 ? "" : fmt::format(": waiting for rank {}", waits_for)),
                             "call shrink() to continue with the surviving ranks");
   if (options_.on_failure) options_.on_failure(error, Cause::timeout);

@@ -14,7 +14,7 @@
 namespace weft::comm {
 namespace {
 
-constexpr std::size_t kCourseWords = sizeof(Course) / sizeof(std::uint64_t);
+constexpr std::size_t kCourseWords = sizeof(FlightProgress) / sizeof(std::uint64_t);
 using Words = std::array<std::uint64_t, sizeof(Flight) / sizeof(std::uint64_t)>;
 
 // Checksum of everything but the progress fields. It changes when words are permuted or belong to

@@ -29,14 +29,14 @@ std::int64_t ticks();
 double ticks_per_second();
 
 // The fields that change while a call runs.
-struct Course {
+struct FlightProgress {
   std::int64_t pieces_done = 0, pieces = 0;
   std::int64_t changed_at = 0;  // ticks
   std::int32_t waits_for = -1;  // a rank of the group
   Stage stage = Stage::queued;
 };
 
-struct Flight : Course {
+struct Flight : FlightProgress {
   std::uint64_t call = 0;  // number in its group
   std::uint64_t group = 0;
   std::uint64_t fingerprint = 0;  // if counts differ by rank; 0: that of call_of()
@@ -50,7 +50,7 @@ struct Flight : Course {
   Purpose purpose = Purpose::itself;
   std::array<char, 35> algorithm = {};  // null-terminated, truncated if longer
 };
-static_assert(sizeof(Flight) % sizeof(std::uint64_t) == 0 && sizeof(Course) % sizeof(std::uint64_t) == 0);
+static_assert(sizeof(Flight) % sizeof(std::uint64_t) == 0 && sizeof(FlightProgress) % sizeof(std::uint64_t) == 0);
 
 class FlightRecorder {
  public:

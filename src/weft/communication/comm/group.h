@@ -89,7 +89,7 @@ struct Communicator::State {
   // that it does not delay sends to and receives from other ranks, in whatever order the ranks
   // start them.
   Runner* pair_with(std::int32_t other);
-  void apply_news(std::uint64_t number);
+  void apply_installed(std::uint64_t number);
   void forget_decisions();
   Result<std::unique_ptr<transport::Endpoint>> make_endpoint(const std::vector<std::int32_t>& of,
                                                              std::uint64_t group) const;
@@ -109,7 +109,7 @@ struct Communicator::State {
   std::unique_ptr<transport::Endpoint> endpoint;
   std::unique_ptr<Source> direct_source, endpoint_source;
   // By requested algorithm, and whether in place.
-  std::map<std::pair<std::optional<DirectWay>, std::optional<bool>>, std::unique_ptr<Runner>> direct_runners;
+  std::map<std::pair<std::optional<DirectAlgorithm>, std::optional<bool>>, std::unique_ptr<Runner>> direct_runners;
 
   struct OpenProgram {
     std::unique_ptr<ReadyProgram> ready;

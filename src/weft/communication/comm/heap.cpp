@@ -63,12 +63,12 @@ Result<void*> Heap::allocate(std::size_t bytes) {
     offset = round_up(next->first + next->second, alignment);
   }
   if (size < bytes || offset > segment_.size() || size > segment_.size() - offset) {
-    return world_error(
+    return environment_error(
         fmt::format("not enough space for {} of shared memory", print_bytes(static_cast<double>(bytes))));
   }
   // Allocate the pages now: later, a write on a full machine would raise SIGBUS.
   if (fallocate(segment_.descriptor(), 0, static_cast<off_t>(offset), static_cast<off_t>(size)) != 0) {
-    return world_error(fmt::format("cannot get {} of shared memory: {}",
+    return environment_error(fmt::format("cannot get {} of shared memory: {}",
                                    print_bytes(static_cast<double>(bytes)), std::strerror(errno)));
   }
   taken_.emplace_hint(next, offset, size);

@@ -186,7 +186,7 @@ bool MessageBox::match(Posted& posted, std::deque<Arrived>::iterator arrived) {
   return true;
 }
 
-std::optional<Error> MessageBox::nobody_left(std::int32_t from, Clock::time_point since) const {
+std::optional<Error> MessageBox::no_peer_left(std::int32_t from, Clock::time_point since) const {
   if (Clock::now() - since < kLastWords) return {};
   std::vector<std::int32_t> gone;
   for (const transport::Death& death : job_->deaths()) {
@@ -195,11 +195,11 @@ std::optional<Error> MessageBox::nobody_left(std::int32_t from, Clock::time_poin
   }
   if (from != kAnySource) {
     if (std::ranges::find(gone, from) == gone.end()) return {};
-    return world_error(fmt::format("rank {} has left the group", from));
+    return environment_error(fmt::format("rank {} has left the group", from));
   }
   // In a group of one, another thread of this rank may still send to it.
   if (gone.size() + 1 < members_.size() || members_.size() == 1) return {};
-  return world_error("all other ranks have left the group");
+  return environment_error("all other ranks have left the group");
 }
 
 Result<bool> MessageBox::wait(Lock& lock, Moment deadline, const std::function<bool()>& done,
@@ -244,7 +244,7 @@ Result<bool> MessageBox::send(std::span<const std::byte> bytes, const Received& 
     ~Entry() { all.erase(id); }
   } const entry{sending_, id};
   tell(to, Word::announce, id, 0, what, {});
-  const auto gone = [&] { return nobody_left(to, since); };
+  const auto gone = [&] { return no_peer_left(to, since); };
   WEFT_TRY(in_time, wait(
                         lock, deadline, [&] { return sending.come; }, gone));
   if (!in_time) {
@@ -286,12 +286,12 @@ Result<std::optional<Received>> MessageBox::receive(std::span<std::byte> room, d
   // A transfer that has started is awaited to its end; a withdrawn message counts as never sent.
   while (!posted.done) {
     const auto matched = [&] { return posted.matched || posted.refused; };
-    WEFT_TRY(in_time, wait(lock, deadline, matched, [&] { return nobody_left(from, since); }));
+    WEFT_TRY(in_time, wait(lock, deadline, matched, [&] { return no_peer_left(from, since); }));
     if (!in_time) return std::optional<Received>();
     if (posted.refused) return *posted.refused;
     const std::int32_t sender = posted.matched->from;
     const auto moved = [&] { return posted.done || !posted.matched; };
-    if (auto came = wait(lock, Moment::max(), moved, [&] { return nobody_left(sender, since); }); !came.ok())
+    if (auto came = wait(lock, Moment::max(), moved, [&] { return no_peer_left(sender, since); }); !came.ok())
       return std::move(came).error();
   }
   count(bytes_in(*posted.matched), began_at);

@@ -93,7 +93,7 @@ class MessageBox : public std::enable_shared_from_this<MessageBox> {
   static bool fits(const Received& what, std::int32_t from, Tag tag);
   // The error if no message from `from` can arrive any more, after a grace period for those in
   // flight.
-  std::optional<Error> nobody_left(std::int32_t from, Clock::time_point since) const;
+  std::optional<Error> no_peer_left(std::int32_t from, Clock::time_point since) const;
   // Waits until `done`; false at the deadline. Polls `others` for errors.
   Result<bool> wait(Lock& lock, Moment deadline, const std::function<bool()>& done,
                     const std::function<std::optional<Error>()>& others);

@@ -37,7 +37,7 @@ MessageBox& Communicator::State::messages() {
   if (!box) {
     const auto failure = [engine = std::weak_ptr(engine)] {
       const auto alive = engine.lock();
-      return alive ? alive->failure() : world_error("the communicator is closed");
+      return alive ? alive->failure() : environment_error("the communicator is closed");
     };
     box = MessageBox::open(membership->job, members, rank, id, failure, membership->add_metrics());
   }

@@ -18,7 +18,7 @@ namespace weft::comm {
 Status write_private_file(const std::string& path, std::string_view text) {
   const std::string partial = fmt::format("{}.{}.partial", path, ::getpid());
   const auto failed = [&](int code) {
-    return world_error(fmt::format("cannot write {}: {}", path, std::strerror(code)));
+    return environment_error(fmt::format("cannot write {}: {}", path, std::strerror(code)));
   };
   ::unlink(partial.c_str());  // left by a killed process with the same pid
   const int file = ::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);

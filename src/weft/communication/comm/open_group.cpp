@@ -98,7 +98,7 @@ Status open_shared_memory(Communicator::State& state) {
   }
   WEFT_TRY(all, exchange(*state.membership->job, state.members, {state.id, kSegment}, mine));
   WEFT_TRY_STATUS(made);
-  if (!all.front().bytes.empty()) return world_error(fmt::format("rank 0: {}", all.front().bytes));
+  if (!all.front().bytes.empty()) return environment_error(fmt::format("rank 0: {}", all.front().bytes));
   if (state.rank != 0) {
     WEFT_TRY(mapped, Segment::map(all.front().descriptor, bytes));
     segment = std::move(mapped);
@@ -159,12 +159,12 @@ void Communicator::State::hear_of(const transport::Death& death) {
   if (found == members.end()) return;
   const auto who = static_cast<std::int32_t>(found - members.begin());
   if (death.left) {
-    engine->expect_failure(who, world_error(fmt::format("rank {} has left the group", who),
+    engine->expect_failure(who, environment_error(fmt::format("rank {} has left the group", who),
                                             "every rank must make the same calls before it leaves"));
     return;
   }
-  if (direct) direct->poison(who, kPoisonedByDeath);
-  engine->fail(world_error(fmt::format("rank {} died: {}", who, death.how),
+  if (direct) direct->poison(who, kPoisonedByFailure);
+  engine->fail(environment_error(fmt::format("rank {} died: {}", who, death.how),
                            "call shrink() to make a group of the surviving ranks"),
                Cause::death);
 }

@@ -49,7 +49,7 @@ class PairOperation final : public Operation {
   Error error() const override {
     if (!pair_.opened.ok()) return pair_.opened.error();
     const auto fault = pair_.endpoint->fault();
-    return world_error(fault ? fault->text : "the connection failed");
+    return environment_error(fault ? fault->text : "the connection failed");
   }
 
  private:

@@ -10,7 +10,7 @@
 #include "weft/base/number.h"
 #include "weft/communication/comm/group.h"
 #include "weft/communication/comm/group_order.h"
-#include "weft/communication/comm/meeting_place.h"
+#include "weft/communication/comm/rendezvous_point.h"
 #include "weft/communication/transport/secret.h"
 #include "weft/communication/transport/tcp/socket.h"
 
@@ -21,7 +21,7 @@ enum : std::uint64_t { kSplit = 1 << 20, kShrink = 1 << 21 };  // topics of a gr
 constexpr std::int32_t kMostGrownRanks = 65536;
 constexpr std::chrono::hours kLongestMeeting{7 * 24};
 
-Result<std::unique_ptr<Communicator>> meet(const MeetingPlace& place, std::int32_t rank, std::int32_t ranks,
+Result<std::unique_ptr<Communicator>> meet(const RendezvousPoint& place, std::int32_t rank, std::int32_t ranks,
                                            const Options& options) {
   if (options.transport == TransportKind::mpi)
     return user_error("MPI cannot add ranks", "shm or tcp; automatic takes what suits");
@@ -45,7 +45,7 @@ Result<std::unique_ptr<Communicator>> Communicator::split(std::int32_t colour, s
     const auto its_colour = read_number<std::int32_t>(said.substr(0, blank));
     const auto its_key = read_number<std::int32_t>(said.substr(std::min(blank + 1, said.size())));
     if (!its_colour || !its_key)
-      return world_error(fmt::format("cannot read the colour and key of rank {}", rank),
+      return environment_error(fmt::format("cannot read the colour and key of rank {}", rank),
                          "run the same weft on all hosts");
     if (*its_colour == colour) mine.emplace_back(*its_key, rank);
   }
@@ -87,7 +87,7 @@ Result<std::unique_ptr<Communicator>> Communicator::shrink(Quorum quorum) {
   }
 }
 
-Result<transport::Rendezvous> rendezvous_at(const MeetingPlace& place, std::int32_t rank,
+Result<transport::Rendezvous> rendezvous_at(const RendezvousPoint& place, std::int32_t rank,
                                             std::int32_t ranks) {
   if (place.where.empty())
     return user_error("no place to meet at is given", "HOST:PORT, or a name on this machine");
@@ -112,17 +112,17 @@ Result<transport::Rendezvous> rendezvous_at(const MeetingPlace& place, std::int3
   return rendezvous;
 }
 
-Result<std::unique_ptr<Communicator>> Communicator::grow(std::int32_t newcomers, const MeetingPlace& place) {
+Result<std::unique_ptr<Communicator>> Communicator::grow(std::int32_t newcomers, const RendezvousPoint& place) {
   if (newcomers < 1) return user_error(fmt::format("a group grows by one rank at least: {}", newcomers));
   if (newcomers > kMostGrownRanks - size())
     return user_error(fmt::format("too many new ranks: {}", newcomers));
   if (const auto failure = state_->engine->failure()) return *failure;
-  MeetingPlace at = place;
+  RendezvousPoint at = place;
   if (at.timeout.count() == 0) at.timeout = state_->membership->job->timeout();
   return meet(at, rank(), size() + newcomers, state_->options);
 }
 
-Result<std::unique_ptr<Communicator>> join(const MeetingPlace& place, std::int32_t rank, std::int32_t ranks,
+Result<std::unique_ptr<Communicator>> join(const RendezvousPoint& place, std::int32_t rank, std::int32_t ranks,
                                            const Options& options) {
   return meet(place, rank, ranks, options);
 }

@@ -19,7 +19,7 @@ class SleeperSource final : public Source {
 
 class DirectRunner final : public Runner {
  public:
-  DirectRunner(DirectGroup& group, Source& source, const DirectWish& wish)
+  DirectRunner(DirectGroup& group, Source& source, const DirectOptions& wish)
       : group_(group), source_(source), wish_(wish) {}
 
   const void* resource(const Call& call) const override { return group_.lane(call); }
@@ -29,12 +29,12 @@ class DirectRunner final : public Runner {
   }
   void finish(Operation* operation) override { group_.finish(operation); }
   Source& source() override { return source_; }
-  bool tells_both_sides() const override { return true; }
+  bool reports_both_sides() const override { return true; }
 
  private:
   DirectGroup& group_;
   Source& source_;
-  DirectWish wish_;
+  DirectOptions wish_;
 };
 
 // One call at a time: messages of the next call use the same connections.
@@ -102,7 +102,7 @@ std::unique_ptr<Source> source_of(transport::Endpoint& endpoint) {
   return std::make_unique<SleeperSource<transport::Endpoint>>(endpoint);
 }
 
-std::unique_ptr<Runner> direct_runner(DirectGroup& group, Source& source, const DirectWish& wish) {
+std::unique_ptr<Runner> direct_runner(DirectGroup& group, Source& source, const DirectOptions& wish) {
   return std::make_unique<DirectRunner>(group, source, wish);
 }
 std::unique_ptr<Runner> program_runner(ReadyProgram& program, Source& source) {

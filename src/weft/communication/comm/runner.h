@@ -27,11 +27,11 @@ class Runner {
   virtual void finish(Operation* operation) = 0;
   virtual Source& source() = 0;
   // Whether the error of mismatched calls already names both sides' calls.
-  virtual bool tells_both_sides() const { return false; }
+  virtual bool reports_both_sides() const { return false; }
 };
 
 // The arguments must outlive the runner.
-std::unique_ptr<Runner> direct_runner(DirectGroup& group, Source& source, const DirectWish& wish);
+std::unique_ptr<Runner> direct_runner(DirectGroup& group, Source& source, const DirectOptions& wish);
 std::unique_ptr<Runner> program_runner(ReadyProgram& program, Source& source);
 // Calls are queued until the pair is open; threads sleep on `meanwhile` until then.
 std::unique_ptr<Runner> pair_runner(Pair& pair, Source& meanwhile, std::int32_t rank);

@@ -42,7 +42,7 @@ std::vector<Agreement::Message> Agreement::hear(std::int32_t from, Word word, Ra
   return out;
 }
 
-std::vector<Agreement::Message> Agreement::mourn(std::int32_t dead) {
+std::vector<Agreement::Message> Agreement::note_failure(std::int32_t dead) {
   std::vector<Message> out;
   if (dead == rank_ || !dead_.insert(dead).second) return out;
   advance(out);

@@ -43,7 +43,7 @@ class Agreement {
   // kept until then.
   std::vector<Message> begin(std::span<const std::int32_t> members);
   std::vector<Message> hear(std::int32_t from, Word word, Ranks ranks);
-  std::vector<Message> mourn(std::int32_t dead);
+  std::vector<Message> note_failure(std::int32_t dead);
 
   const std::optional<Ranks>& decision() const { return decision_; }
   // The ranks that this rank waits for, as far as it knows. REQUIRES: begun and undecided.

@@ -22,7 +22,7 @@
 namespace weft::transport {
 
 enum class FrameKind : std::uint8_t {
-  // during bootstrap: see meeting.h
+  // during bootstrap: see bootstrap.h
   hello = 1,
   waiting,
   table,

@@ -81,17 +81,17 @@ void read_answer(Question& question) {
   }
 }
 
-bool is_anothers(pid_t process) {
+bool is_other_users(pid_t process) {
   struct stat about = {};
   if (::geteuid() == 0 || ::stat(fmt::format("/proc/{}", process).c_str(), &about) != 0) return false;
   return about.st_uid != ::geteuid();
 }
 
-Patient diagnose(const std::string& name, Question question) {
-  Patient patient;
+RankReport diagnose(const std::string& name, Question question) {
+  RankReport patient;
   patient.process = process_of(name);
   patient.answer = std::move(question.answer);
-  if (const std::size_t at = patient.answer.find(kBeforeFigures); at != std::string::npos) {
+  if (const std::size_t at = patient.answer.find(kFiguresSeparator); at != std::string::npos) {
     patient.figures = patient.answer.substr(at + 1);
     patient.answer.resize(at);
   }
@@ -101,14 +101,14 @@ Patient diagnose(const std::string& name, Question question) {
   }
   if (!question.done || patient.answer.empty()) {
     patient.answer.clear();
-    patient.state = is_anothers(patient.process) ? "another user's" : state_of(patient.process);
+    patient.state = is_other_users(patient.process) ? "another user's" : state_of(patient.process);
   }
   return patient;
 }
 
 }  // namespace
 
-Result<std::vector<Patient>> ask_ranks(std::optional<pid_t> process, std::chrono::milliseconds patience) {
+Result<std::vector<RankReport>> query_ranks(std::optional<pid_t> process, std::chrono::milliseconds patience) {
   auto read = read_file("/proc/net/unix", kMostSockets);
   if (!read.ok()) {
     Error error = std::move(read).error();
@@ -120,7 +120,7 @@ Result<std::vector<Patient>> ask_ranks(std::optional<pid_t> process, std::chrono
   for (const std::string& name : names_in(sockets)) {
     const pid_t owner_of = process_of(name);
     // Ranks of other users would not answer; a user who names such a process is told so.
-    if (process ? owner_of == *process : !is_anothers(owner_of)) names.push_back(name);
+    if (process ? owner_of == *process : !is_other_users(owner_of)) names.push_back(name);
   }
   std::vector<Question> questions(names.size());
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -142,28 +142,28 @@ Result<std::vector<Patient>> ask_ranks(std::optional<pid_t> process, std::chrono
       if (!question.done) read_answer(question);
     }
   }
-  std::vector<Patient> patients;
+  std::vector<RankReport> patients;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    Patient patient = diagnose(names[i], std::move(questions[i]));
+    RankReport patient = diagnose(names[i], std::move(questions[i]));
     if (patient.state != kGone) patients.push_back(std::move(patient));
   }
   std::ranges::sort(patients, {},
-                    [](const Patient& one) { return std::tuple(one.ranks, one.rank, one.process); });
+                    [](const RankReport& one) { return std::tuple(one.ranks, one.rank, one.process); });
   return patients;
 }
 
-tcp::Socket open_for_questions() {
+tcp::Socket open_doctor_socket() {
   // Part of the name is random: any user can bind names, and a process may be in several jobs.
   Result<tcp::Socket> socket = listen_unix(fmt::format("{}{}.{}", kName, ::getpid(), hex(random_bytes(8))));
   return socket.ok() ? std::move(*socket) : tcp::Socket();
 }
 
-Result<tcp::Socket> next_question(const tcp::Socket& listener) {
+Result<tcp::Socket> accept_doctor_query(const tcp::Socket& listener) {
   WEFT_TRY(asker, tcp::accept(listener));
   return asker && is_same_user(asker) ? std::move(asker) : tcp::Socket();
 }
 
-void answer_question(tcp::Socket asker, std::string_view text) {
+void answer_doctor_query(tcp::Socket asker, std::string_view text) {
   // Text beyond the kernel's buffer is dropped: the watcher never blocks.
   tcp::set_buffers(asker, 1 << 20);
   [[maybe_unused]] const ssize_t sent =

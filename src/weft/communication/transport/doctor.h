@@ -21,26 +21,26 @@
 namespace weft::transport {
 
 // Separates human-readable text from machine-readable figures.
-inline constexpr char kBeforeFigures = '\f';
+inline constexpr char kFiguresSeparator = '\f';
 
-struct Patient {
+struct RankReport {
   pid_t process = 0;
   std::int32_t rank = -1, ranks = 0;  // from its answer; -1: none
   std::string answer = {};            // empty: no answer in time
   std::string state = {};             // without an answer: "stopped (T)", "sleeping (S)", from /proc
-  std::string figures = {};           // machine-readable part, after kBeforeFigures
+  std::string figures = {};           // machine-readable part, after kFiguresSeparator
 };
 
 // Queries all job processes in this network namespace, or only `process`, concurrently, waiting at
 // most `patience`. Covers this user's processes, or all users' for root. Sorted by rank. Fails if
 // the kernel's list of sockets cannot be read.
-Result<std::vector<Patient>> ask_ranks(std::optional<pid_t> process, std::chrono::milliseconds patience);
+Result<std::vector<RankReport>> query_ranks(std::optional<pid_t> process, std::chrono::milliseconds patience);
 
-// The answering side. open_for_questions(): a listening socket; empty if there can be none.
-// next_question(): once it is readable, the connection of a querying process; empty if there is
+// The answering side. open_doctor_socket(): a listening socket; empty if there can be none.
+// accept_doctor_query(): once it is readable, the connection of a querying process; empty if there is
 // none, or if it has no permission. Fails if the listener is unusable.
-tcp::Socket open_for_questions();
-Result<tcp::Socket> next_question(const tcp::Socket& listener);
-void answer_question(tcp::Socket asker, std::string_view text);
+tcp::Socket open_doctor_socket();
+Result<tcp::Socket> accept_doctor_query(const tcp::Socket& listener);
+void answer_doctor_query(tcp::Socket asker, std::string_view text);
 
 }  // namespace weft::transport

@@ -84,7 +84,7 @@ Status find_place(Rendezvous& out) {
       "weft launch -n 4 PROGRAM starts four ranks on this machine; torchrun, mpirun and srun also work");
 }
 
-Status find_meeting_point(Rendezvous& out) {
+Status find_rendezvous_point(Rendezvous& out) {
   out.address = variable("MASTER_ADDR");
   if (out.address.empty()) {
     out.name = job_name();
@@ -144,7 +144,7 @@ Status find_timeout(Rendezvous& out) {
 Result<Rendezvous> rendezvous_from_environment() {
   Rendezvous out;
   WEFT_TRY_STATUS(find_place(out));
-  WEFT_TRY_STATUS(find_meeting_point(out));
+  WEFT_TRY_STATUS(find_rendezvous_point(out));
   WEFT_TRY_STATUS(find_timeout(out));
   out.listen = variable("WEFT_LISTEN");
   if (out.ranks > 1) {

@@ -131,22 +131,22 @@ SealKeys Handshake::keys() const {
 Error handshake_error(Handshake::State state, std::string_view peer, Traffic traffic) {
   switch (state) {
     case Handshake::State::unlike:
-      return world_error(traffic == Traffic::sealed
+      return environment_error(traffic == Traffic::sealed
                              ? fmt::format("{} does not encrypt its messages, this rank does", peer)
                              : fmt::format("{} encrypts its messages, this rank does not", peer),
                          "set WEFT_SECURE=1 for every rank or for none");
     case Handshake::State::stranger:
-      return world_error(fmt::format("{} does not use Weft's protocol, or uses another version", peer),
+      return environment_error(fmt::format("{} does not use Weft's protocol, or uses another version", peer),
                          "does another program use this port?");
     case Handshake::State::no_secret:
-      return world_error(fmt::format("{} does not have the job's secret", peer),
+      return environment_error(fmt::format("{} does not have the job's secret", peer),
                          "give every rank the same WEFT_JOB_SECRET (16 characters or more)");
     case Handshake::State::lost:
-      return world_error(fmt::format("{} closed the connection before it authenticated", peer));
+      return environment_error(fmt::format("{} closed the connection before it authenticated", peer));
     case Handshake::State::going:
     case Handshake::State::proven: break;
   }
-  return world_error(fmt::format("{} did not authenticate in time", peer));
+  return environment_error(fmt::format("{} did not authenticate in time", peer));
 }
 
 Status authenticate(int socket, std::string_view key, Role role, Deadline deadline, std::string_view peer) {

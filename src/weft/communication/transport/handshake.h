@@ -87,7 +87,7 @@ class Handshake {
 using Deadline = std::chrono::steady_clock::time_point;
 
 // The same, blocking, for one socket whose other end is `peer` ("rank 2 at 10.0.0.3:4711"). A
-// world_error says what was wrong: "... does not have the job's secret".
+// environment_error says what was wrong: "... does not have the job's secret".
 Status authenticate(int socket, std::string_view key, Role role, Deadline deadline, std::string_view peer);
 
 // The error of a handshake that ended without proof. `traffic` is this side's.

@@ -10,7 +10,7 @@
 //
 // Kinds of job: inproc (threads of one process: make_thread_jobs), process (sockets: see
 // rendezvous.h). Thread-safe. Handlers run on the job's watcher thread: they must be quick and must
-// not call exchange(). Removing one (handle with null, forget, on_question) returns once it no
+// not call exchange(). Removing one (handle with null, forget, on_doctor_query) returns once it no
 // longer runs: do not hold a lock that it acquires.
 #pragma once
 #include <chrono>
@@ -93,7 +93,7 @@ class Job {
                                                                Topic topic) = 0;
 
   // Sets this rank's answer to `weft doctor`. `answer` runs on the watcher thread.
-  virtual void on_question(std::function<std::string()> answer) = 0;
+  virtual void on_doctor_query(std::function<std::string()> answer) = 0;
 
   // A key that only this job's ranks have, the same on all of them, for the given `purpose`: see
   // handshake.h.

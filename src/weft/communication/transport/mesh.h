@@ -12,21 +12,21 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/communication/transport/caller.h"
-#include "weft/communication/transport/invitation.h"
-#include "weft/communication/transport/reception.h"
+#include "weft/communication/transport/client.h"
+#include "weft/communication/transport/bootstrap_messages.h"
+#include "weft/communication/transport/acceptor.h"
 
 namespace weft::transport {
 
 // Listeners for higher ranks; opened before the others can learn of them.
-struct Doors {
+struct MeshListeners {
   tcp::Socket local;   // a Unix socket
   tcp::Socket remote;  // empty if all ranks are on one machine
 };
 
 class Mesh {
  public:
-  Mesh(std::int32_t rank, const Table& table, std::string_view key, Traffic traffic, Doors doors);
+  Mesh(std::int32_t rank, const Table& table, std::string_view key, Traffic traffic, MeshListeners doors);
 
   void add_to(std::vector<pollfd>& wanted) const;
   // Progresses; fails if a rank can never be reached.
@@ -40,12 +40,12 @@ class Mesh {
   std::vector<ControlLink> take_lines() { return std::move(lines_); }
 
  private:
-  void let_in(Reception::Guest guest);
+  void let_in(Acceptor::AcceptedLink guest);
 
   std::int32_t rank_;
   std::vector<std::string> hosts_;
-  Reception reception_;
-  std::vector<Caller> calls_;  // to lower ranks, by rank
+  Acceptor acceptor_;
+  std::vector<Client> calls_;  // to lower ranks, by rank
   std::vector<ControlLink> lines_;
 };
 

@@ -11,7 +11,7 @@ Status share_outcome(Job& job, std::span<const std::int32_t> members, Topic topi
   if (!parcels.ok()) return parcels.error();
   for (std::size_t rank = 0; rank < parcels->size(); ++rank)
     if (const std::string& trouble = (*parcels)[rank].bytes; !trouble.empty())
-      return world_error(fmt::format("rank {} cannot open its connections: {}", rank, trouble));
+      return environment_error(fmt::format("rank {} cannot open its connections: {}", rank, trouble));
   return {};
 }
 

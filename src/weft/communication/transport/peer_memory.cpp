@@ -62,7 +62,7 @@ Status PeerMemory::meet(std::span<const std::string_view> cards) {
     Card card;
     if (!take_number(text, card.process) || !take_number(text, card.address) ||
         !take_number(text, card.token))
-      return world_error(fmt::format("rank {} sent an unknown handshake", peers_.size()));
+      return environment_error(fmt::format("rank {} sent an unknown handshake", peers_.size()));
     meet(card);
   }
   return {};

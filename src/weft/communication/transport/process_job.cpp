@@ -22,8 +22,8 @@ namespace weft::transport {
 namespace {
 
 Error lost_process(const Death& death) {
-  if (death.left) return world_error(fmt::format("rank {} has left the job", death.rank));
-  return world_error(fmt::format("rank {} is lost: {}", death.rank, death.how));
+  if (death.left) return environment_error(fmt::format("rank {} has left the job", death.rank));
+  return environment_error(fmt::format("rank {} is lost: {}", death.rank, death.how));
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ ProcessJob::ProcessJob(Circle circle)
 Status ProcessJob::start() {
   wake_ = tcp::Socket(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_) return tcp::socket_error("cannot make the descriptor that wakes a job's watcher", errno);
-  doctor_ = open_for_questions();
+  doctor_ = open_doctor_socket();
   launcher_ = find_launcher();
   watcher_ = std::thread([this] { watch(); });
   return {};
@@ -92,7 +92,7 @@ Status ProcessJob::check_members(std::span<const std::int32_t> members, std::str
 }
 
 std::optional<Error> ProcessJob::trouble_with(std::span<const std::int32_t> members) const {
-  if (given_up_) return world_error(fmt::format("the other ranks dropped this rank: {}", *given_up_));
+  if (given_up_) return environment_error(fmt::format("the other ranks dropped this rank: {}", *given_up_));
   if (leaving_) return user_error(fmt::format("this rank has left the job: rank {}", rank_));
   for (const Death& death : deaths_) {
     if (std::ranges::binary_search(members, death.rank)) return lost_process(death);
@@ -124,7 +124,7 @@ Result<std::vector<Parcel>> ProcessJob::exchange(std::span<const std::int32_t> m
       if (!error && !death.left && std::ranges::binary_search(members, death.rank))
         error = lost_process(death);
     if (!error && late) {
-      error = world_error(
+      error = environment_error(
           fmt::format("{} did not join an exchange within {}", name_ranks(missing), print_time(timeout_)),
           "run weft doctor to see where each rank is");
     }
@@ -174,7 +174,7 @@ void ProcessJob::forget(std::uint64_t listener) {
   if (listeners_.erase(listener) > 0) settle(lock);
 }
 
-void ProcessJob::on_question(std::function<std::string()> answer) {
+void ProcessJob::on_doctor_query(std::function<std::string()> answer) {
   Lock lock(mutex_);
   answer_ = answer ? std::make_shared<const std::function<std::string()>>(std::move(answer)) : nullptr;
   settle(lock);
@@ -183,7 +183,7 @@ void ProcessJob::on_question(std::function<std::string()> answer) {
 Agreement& ProcessJob::agreement(Topic topic) {
   const auto [at, fresh] = agreements_.try_emplace({topic.group, topic.number}, rank_);
   if (fresh) {
-    for (const Death& death : deaths_) at->second.mourn(death.rank);
+    for (const Death& death : deaths_) at->second.note_failure(death.rank);
   }
   return at->second;
 }
@@ -202,12 +202,12 @@ Result<std::vector<std::int32_t>> ProcessJob::agree_on_survivors(std::span<const
     if (auto error = trouble_with({})) return *std::move(error);
   }
   if (!ours.decision()) {
-    return world_error(fmt::format("{} did not join the agreement on survivors within {}",
+    return environment_error(fmt::format("{} did not join the agreement on survivors within {}",
                                    name_ranks(ours.awaited()), print_time(timeout_)),
                        "every survivor must call it; run weft doctor to see where each rank is");
   }
   if (!std::ranges::binary_search(*ours.decision(), rank_)) {
-    return world_error(
+    return environment_error(
         fmt::format("the other ranks dropped this rank and continue as {}", name_ranks(*ours.decision())));
   }
   return *ours.decision();

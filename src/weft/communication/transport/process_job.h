@@ -23,7 +23,7 @@
 
 namespace weft::transport {
 
-// The result of bootstrap: see meeting.h.
+// The result of bootstrap: see bootstrap.h.
 struct Circle {
   std::int32_t rank = 0;
   std::vector<Member> members;

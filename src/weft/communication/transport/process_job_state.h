@@ -53,7 +53,7 @@ class ProcessJob final : public Job {
   void forget(std::uint64_t listener) override;
   Result<std::vector<std::int32_t>> agree_on_survivors(std::span<const std::int32_t> members,
                                                        Topic topic) override;
-  void on_question(std::function<std::string()> answer) override;
+  void on_doctor_query(std::function<std::string()> answer) override;
   void leave() override;
 
  private:
@@ -94,7 +94,7 @@ class ProcessJob final : public Job {
   void without_lock(Lock& lock, Call call);
   void look_after(std::int32_t rank);
   void take(std::int32_t from, Frame frame);
-  void bury(Death death);
+  void record_failure(Death death);
   void answer_doctor(Lock& lock);
   std::string report() const;
   bool may_stop();

@@ -142,7 +142,7 @@ void ProcessJob::look_after(std::int32_t rank) {
   // A peer hangs up after it has received our goodbye.
   if (leaving_) return line.close();
   const bool ended = line.state() == ControlLink::State::ended || line.state() == ControlLink::State::reset;
-  bury({rank, how_it_ended(line.state(), timeout_), false, !ended});
+  record_failure({rank, how_it_ended(line.state(), timeout_), false, !ended});
 }
 
 void ProcessJob::take(std::int32_t from, Frame frame) {
@@ -151,17 +151,17 @@ void ProcessJob::take(std::int32_t from, Frame frame) {
     case FrameKind::parcel:
     case FrameKind::message:
       if (!inbox_.put(from, std::move(frame)))
-        bury({from, "it sends more than the receiver accepts", false, true});
+        record_failure({from, "it sends more than the receiver accepts", false, true});
       break;
-    case FrameKind::goodbye: bury({from, "it left", true}); break;
+    case FrameKind::goodbye: record_failure({from, "it left", true}); break;
     case FrameKind::death:
       if (frame.number == static_cast<std::uint64_t>(rank_)) {
         if (!given_up_) given_up_ = frame.bytes;
         for (std::int32_t rank = 0; rank < ranks(); ++rank) {
-          if (rank != rank_) bury({rank, fmt::format("it dropped this rank: {}", *given_up_), false, true});
+          if (rank != rank_) record_failure({rank, fmt::format("it dropped this rank: {}", *given_up_), false, true});
         }
       } else if (frame.number < static_cast<std::uint64_t>(ranks())) {
-        bury({static_cast<std::int32_t>(frame.number), std::move(frame.bytes), false, frame.group != 0});
+        record_failure({static_cast<std::int32_t>(frame.number), std::move(frame.bytes), false, frame.group != 0});
       }
       break;
     case FrameKind::agreement:
@@ -175,7 +175,7 @@ void ProcessJob::take(std::int32_t from, Frame frame) {
   changed_.notify_all();
 }
 
-void ProcessJob::bury(Death death) {
+void ProcessJob::record_failure(Death death) {
   Peer& gone = peer(death.rank);
   if (gone.death != nullptr) return;
   // The rank may still be alive: notify it, so that it gives up too. A rank that was itself dropped
@@ -187,7 +187,7 @@ void ProcessJob::bury(Death death) {
   gone.death = &deaths_.emplace_back(std::move(death));
   for (std::int32_t other = 0; other < ranks() && tell; ++other)
     post(other, FrameKind::death, topic, gone.death->how);
-  for (auto& [key, agreement] : agreements_) post({key.first, key.second}, agreement.mourn(gone.death->rank));
+  for (auto& [key, agreement] : agreements_) post({key.first, key.second}, agreement.note_failure(gone.death->rank));
   changed_.notify_all();
 }
 
@@ -207,12 +207,12 @@ std::string ProcessJob::report() const {
 }
 
 void ProcessJob::answer_doctor(Lock& lock) {
-  Result<tcp::Socket> asker = next_question(doctor_);
+  Result<tcp::Socket> asker = accept_doctor_query(doctor_);
   if (!asker.ok()) doctor_.close();  // otherwise poll would return at once forever
   if (!asker.ok() || !*asker) return;
   std::string text = report();
   if (const auto answer = answer_) without_lock(lock, [&] { text += (*answer)(); });
-  answer_question(std::move(*asker), text);
+  answer_doctor_query(std::move(*asker), text);
 }
 
 }  // namespace weft::transport

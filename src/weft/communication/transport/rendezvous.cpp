@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 
 #include "weft/base/sha256.h"
-#include "weft/communication/transport/meeting.h"
+#include "weft/communication/transport/bootstrap.h"
 #include "weft/communication/transport/secret.h"
 #include "weft/communication/transport/unix_socket.h"
 #include "weft/communication/transport/variable.h"
@@ -70,8 +70,8 @@ Result<bool> wants_security(const Rendezvous& rendezvous) {
 }
 
 // Opens this rank's listeners and records their addresses.
-Result<MeetingPlan> prepare(const Rendezvous& rendezvous) {
-  MeetingPlan plan{{rendezvous.rank, rendezvous.ranks, {}, {}}, {}, rendezvous.secret, rendezvous.timeout};
+Result<BootstrapPlan> prepare(const Rendezvous& rendezvous) {
+  BootstrapPlan plan{{rendezvous.rank, rendezvous.ranks, {}, {}}, {}, rendezvous.secret, rendezvous.timeout};
   WEFT_TRY(secure, wants_security(rendezvous));
   if (secure) plan.traffic = Traffic::sealed;
   WEFT_TRY(host, host_identity());
@@ -117,16 +117,16 @@ Result<tcp::Socket> open_meeting(const Rendezvous& rendezvous, tcp::Socket hande
 
 Dial dial_meeting(const Rendezvous& rendezvous) {
   if (rendezvous.address.empty()) {
-    return [name = meeting_name(rendezvous)](std::int32_t) -> Result<Dialled> {
+    return [name = meeting_name(rendezvous)](std::int32_t) -> Result<DialResult> {
       WEFT_TRY(socket, connect_unix(name));
-      return Dialled{std::move(socket), {}};
+      return DialResult{std::move(socket), {}};
     };
   }
-  return [host = rendezvous.address, port = rendezvous.port](std::int32_t attempt) -> Result<Dialled> {
+  return [host = rendezvous.address, port = rendezvous.port](std::int32_t attempt) -> Result<DialResult> {
     WEFT_TRY(addresses, tcp::resolve(host, port));
     const tcp::Address& address = addresses[static_cast<std::size_t>(attempt) % addresses.size()];
     WEFT_TRY(socket, tcp::start_connect(address));
-    return Dialled{std::move(socket), address};
+    return DialResult{std::move(socket), address};
   };
 }
 
@@ -152,12 +152,12 @@ Result<std::unique_ptr<Job>> join(const Rendezvous& rendezvous) {
   const bool local = rendezvous.address.empty();
   if (rendezvous.rank == 0) {
     WEFT_TRY(listener, open_meeting(rendezvous, std::move(handed_down)));
-    WEFT_TRY(circle, host_meeting(std::move(plan), std::move(listener), local));
+    WEFT_TRY(circle, bootstrap_root(std::move(plan), std::move(listener), local));
     return make_process_job(std::move(circle));
   }
   const std::string where =
       local ? "@" + meeting_name(rendezvous) : tcp::print({rendezvous.address, rendezvous.port});
-  WEFT_TRY(circle, visit_meeting(std::move(plan), dial_meeting(rendezvous), where));
+  WEFT_TRY(circle, bootstrap_client(std::move(plan), dial_meeting(rendezvous), where));
   return make_process_job(std::move(circle));
 }
 

@@ -39,8 +39,8 @@ std::uint64_t scheduler_group(std::string_view control_groups, bool by_session, 
 }
 
 std::uint64_t scheduler_group() {
-  return scheduler_group(kernel_text("/proc/self/cgroup"),
-                         kernel_text("/proc/sys/kernel/sched_autogroup_enabled").starts_with('1'),
+  return scheduler_group(read_kernel_file("/proc/self/cgroup"),
+                         read_kernel_file("/proc/sys/kernel/sched_autogroup_enabled").starts_with('1'),
                          ::getsid(0));
 }
 

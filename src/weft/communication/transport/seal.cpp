@@ -60,22 +60,22 @@ std::size_t bytes_in(std::span<const iovec> parts) {
 
 // AES-128-GCM for one direction, which TLS 1.3 requires too; 256 bits take 1.4 times as long. Per
 // record: begin(), add() once per contiguous range, end().
-class RowOfRecords {
+class RecordCipher {
  public:
-  RowOfRecords(const SealKey& key, bool seals, std::uint64_t records_a_key)
-      : key_(key), seals_(seals), records_a_key_(records_a_key), context_(EVP_CIPHER_CTX_new()) {
+  RecordCipher(const SealKey& key, bool seals, std::uint64_t records_per_key)
+      : key_(key), seals_(seals), records_per_key_(records_per_key), context_(EVP_CIPHER_CTX_new()) {
     WEFT_CHECK(context_ != nullptr, "out of memory for a cipher");
     use_key();
   }
-  ~RowOfRecords() {
+  ~RecordCipher() {
     EVP_CIPHER_CTX_free(context_);
     OPENSSL_cleanse(key_.key.data(), key_.key.size());
   }
-  RowOfRecords(const RowOfRecords&) = delete;
-  RowOfRecords& operator=(const RowOfRecords&) = delete;
+  RecordCipher(const RecordCipher&) = delete;
+  RecordCipher& operator=(const RecordCipher&) = delete;
 
   void begin(const Length& length) {
-    if (count_ == records_a_key_) next_key();
+    if (count_ == records_per_key_) next_key();
     auto nonce = key_.nonce;
     for (std::size_t i = 0; i < sizeof count_; ++i)
       nonce[nonce.size() - 1 - i] ^= static_cast<std::uint8_t>(count_ >> (8 * i));
@@ -117,15 +117,15 @@ class RowOfRecords {
 
   SealKey key_;
   bool seals_;
-  std::uint64_t records_a_key_, count_ = 0;
+  std::uint64_t records_per_key_, count_ = 0;
   EVP_CIPHER_CTX* context_;
 };
 
 #else
 
-class RowOfRecords {
+class RecordCipher {
  public:
-  RowOfRecords(const SealKey&, bool, std::uint64_t) { WEFT_CHECK(false, "there is no cipher"); }
+  RecordCipher(const SealKey&, bool, std::uint64_t) { WEFT_CHECK(false, "there is no cipher"); }
   void begin(const Length&) {}
   void add(const std::uint8_t*, std::uint8_t*, std::size_t) {}
   void end_sealing(std::uint8_t*) {}
@@ -136,11 +136,11 @@ class RowOfRecords {
 
 }  // namespace
 
-struct SealedOut::Cipher : RowOfRecords {
-  using RowOfRecords::RowOfRecords;
+struct SealedOut::Cipher : RecordCipher {
+  using RecordCipher::RecordCipher;
 };
-struct SealedIn::Cipher : RowOfRecords {
-  using RowOfRecords::RowOfRecords;
+struct SealedIn::Cipher : RecordCipher {
+  using RecordCipher::RecordCipher;
 };
 
 SealKey SealKey::derive(std::string_view secret, std::string_view salt, std::string_view purpose) {
@@ -166,8 +166,8 @@ Status check_can_seal() {
 #endif
 }
 
-SealedOut::SealedOut(const SealKey& key, std::uint64_t records_a_key)
-    : cipher_(std::make_unique<Cipher>(key, true, records_a_key)) {}
+SealedOut::SealedOut(const SealKey& key, std::uint64_t records_per_key)
+    : cipher_(std::make_unique<Cipher>(key, true, records_per_key)) {}
 SealedOut::~SealedOut() = default;
 
 ssize_t SealedOut::send(int socket, std::span<const iovec> parts) {
@@ -207,8 +207,8 @@ bool SealedOut::flush(int socket) {
   return true;
 }
 
-SealedIn::SealedIn(const SealKey& key, std::uint64_t records_a_key)
-    : cipher_(std::make_unique<Cipher>(key, false, records_a_key)) {}
+SealedIn::SealedIn(const SealKey& key, std::uint64_t records_per_key)
+    : cipher_(std::make_unique<Cipher>(key, false, records_per_key)) {}
 SealedIn::~SealedIn() = default;
 
 ssize_t SealedIn::receive(int socket, std::span<const iovec> parts) {

@@ -5,7 +5,7 @@
 //
 // Each direction has a separate key and counts its records. The count is part of every nonce and is
 // not sent. So a record that was changed, dropped, duplicated, reordered or taken from elsewhere
-// does not open, and after that no other does. After kRecordsAKey records the key is replaced by
+// does not open, and after that no other does. After kRecordsPerKey records the key is replaced by
 // one derived from it, long before the limits of AES-GCM (RFC 8446, 5.5). Nothing here blocks;
 // results are those of the socket calls.
 #pragma once
@@ -39,14 +39,14 @@ struct SealKeys {
 
 inline constexpr std::size_t kSealLength = 4, kSealTag = 16;
 inline constexpr std::size_t kMostSealed = (32 << 10) + 32;  // bytes per record: a slice and its header
-inline constexpr std::uint64_t kRecordsAKey = std::uint64_t{1} << 20;
+inline constexpr std::uint64_t kRecordsPerKey = std::uint64_t{1} << 20;
 
 // Fails, with instructions, if this Weft was built without OpenSSL.
 Status check_can_seal();
 
 class SealedOut {
  public:
-  explicit SealedOut(const SealKey& key, std::uint64_t records_a_key = kRecordsAKey);
+  explicit SealedOut(const SealKey& key, std::uint64_t records_per_key = kRecordsPerKey);
   ~SealedOut();
 
   // Like sendmsg(2): returns the bytes accepted; those that the kernel did not take are buffered.
@@ -64,7 +64,7 @@ class SealedOut {
 
 class SealedIn {
  public:
-  explicit SealedIn(const SealKey& key, std::uint64_t records_a_key = kRecordsAKey);
+  explicit SealedIn(const SealKey& key, std::uint64_t records_per_key = kRecordsPerKey);
   ~SealedIn();
 
   // Like recvmsg(2). After a record that does not open, always fails with EBADMSG.

@@ -25,7 +25,7 @@ namespace {
 constexpr std::size_t kShortest = 16, kLongest = 4096;  // bytes of a secret
 
 Error file_error(const std::string& path, int error) {
-  return world_error(fmt::format("the job's secret cannot be read: {}: {}", path, std::strerror(error)),
+  return environment_error(fmt::format("the job's secret cannot be read: {}: {}", path, std::strerror(error)),
                      "set WEFT_JOB_SECRET");
 }
 

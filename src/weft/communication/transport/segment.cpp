@@ -36,7 +36,7 @@ constexpr int kPopulateWrite = 23;
 
 Error no_memory(std::size_t bytes, std::string_view reason) {
   std::string free_now = print_bytes(static_cast<double>(available_memory()));
-  return world_error(fmt::format("cannot get shared memory ({}): {} requested, {} free", reason,
+  return environment_error(fmt::format("cannot get shared memory ({}): {} requested, {} free", reason,
                                  print_bytes(static_cast<double>(bytes)), free_now),
                      "use smaller buffers or fewer ranks, or raise the memory limit of this job");
 }
@@ -82,9 +82,9 @@ class Segment::Mapping {
   static Result<std::shared_ptr<const Mapping>> of(int descriptor, std::size_t bytes) {
     struct stat file {};
     if (fstat(descriptor, &file) != 0)
-      return world_error(fmt::format("cannot inspect shared memory: {}", std::strerror(errno)));
+      return environment_error(fmt::format("cannot inspect shared memory: {}", std::strerror(errno)));
     if (!S_ISREG(file.st_mode) || file.st_size < 0 || static_cast<std::uint64_t>(file.st_size) < bytes)
-      return world_error(
+      return environment_error(
           fmt::format("shared memory is shorter than expected: {} bytes, expected {}", file.st_size, bytes));
     const Key key{file.st_dev, file.st_ino};
     Registry& all = registry();
@@ -165,7 +165,7 @@ Result<Segment> Segment::create(std::size_t bytes, Backing backing) {
     return no_memory(bytes, "more than the machine has");
   const Anonymous file = make_anonymous();
   if (file.descriptor < 0)
-    return world_error(fmt::format("cannot create shared memory: {}", std::strerror(errno)));
+    return environment_error(fmt::format("cannot create shared memory: {}", std::strerror(errno)));
   if (bytes > static_cast<std::size_t>(INT64_MAX) ||
       ftruncate(file.descriptor, static_cast<off_t>(bytes)) != 0) {
     const int reason = bytes > static_cast<std::size_t>(INT64_MAX) ? EFBIG : errno;
@@ -181,7 +181,7 @@ Result<Segment> Segment::create(std::size_t bytes, Backing backing) {
 }
 
 Result<Segment> Segment::map(int descriptor, std::size_t bytes) {
-  if (descriptor < 0) return world_error("shared memory did not arrive: its descriptor is missing");
+  if (descriptor < 0) return environment_error("shared memory did not arrive: its descriptor is missing");
   return adopt(descriptor, std::max<std::size_t>(bytes, 1));
 }
 
@@ -220,7 +220,7 @@ Status Segment::populate(std::size_t offset, std::size_t bytes) const {
   return take_pages(descriptor_, data_, offset, bytes);
 }
 
-bool several_memory_nodes() {
+bool has_several_numa_nodes() {
   // "0" or "0-1" or "0,8".
   static const bool several = [] {
     std::ifstream file("/sys/devices/system/node/has_memory");

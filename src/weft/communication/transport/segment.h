@@ -11,7 +11,7 @@
 // On NUMA machines a page is placed on the node of the rank that touches it first. A `full` segment
 // is therefore near its creator, which should be the rank that reads it most (a rank's own
 // buffers). Memory that other ranks read most is created `sparse`, and each of them calls
-// populate() on its part (message slots: the receiver) if several_memory_nodes().
+// populate() on its part (message slots: the receiver) if has_several_numa_nodes().
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -57,6 +57,6 @@ class Segment {
 };
 
 // Whether the machine has several NUMA nodes, so that first touch matters.
-bool several_memory_nodes();
+bool has_several_numa_nodes();
 
 }  // namespace weft::transport

@@ -30,18 +30,18 @@ struct Tile {
   std::int64_t key = 0, keys = 0;
 
   // The keys that a query attends to, relative to the tile's first key.
-  Range seen(const ops::Attending& of, std::int64_t row) const {
+  Range seen(const ops::AttentionGeometry& of, std::int64_t row) const {
     return {std::clamp<std::int64_t>(of.first_key(query + row) - key, 0, keys),
             std::clamp<std::int64_t>(of.end_key(query + row) - key, 0, keys)};
   }
   // The band above the diagonal, in a product where keys and queries run along these sides.
-  Band hidden(const ops::Attending& of, Side key_side, Side query_side) const {
+  Band hidden(const ops::AttentionGeometry& of, Side key_side, Side query_side) const {
     return {key_side, query_side, of.causal ? of.begin + query - key : keys};
   }
 };
 
 template <class Each>
-void for_key_tiles(const ops::Attending& of, Tile& tile, Each each) {
+void for_key_tiles(const ops::AttentionGeometry& of, Tile& tile, Each each) {
   const std::int64_t end = of.end_key(tile.query + tile.queries - 1);
   for (std::int64_t key = of.first_key(tile.query); key < end; key += kKeyTile) {
     tile.key = key;
@@ -274,7 +274,7 @@ namespace {
 
 // The contribution of one head to the gradients of its queries and of the keys and values it
 // shares.
-void attend_head_back(const Attention& how, std::int64_t head, AttentionInput q, AttentionInput k,
+void attend_head_gradient(const Attention& how, std::int64_t head, AttentionInput q, AttentionInput k,
                       AttentionInput v, AttentionInput y, const float* log_sum, AttentionInput dy,
                       const std::uint8_t* mask, AttentionOutput dq, OwnRows dk, OwnRows dv,
                       const Room& room) {
@@ -315,7 +315,7 @@ void attend_head_back(const Attention& how, std::int64_t head, AttentionInput q,
         if (seen.empty()) continue;
         const std::int64_t first = seen.begin, count = seen.end - seen.begin;
         exponential_row(p + first, sum, p + first, count);
-        softmax_slope_row(p + first, ds + first, along[row], factor, ds + first, count);
+        softmax_gradient_row(p + first, ds + first, along[row], factor, ds + first, count);
       }
       const Factor weights = weights_of(way, room.scores, m, n), slopes = weights_of(way, room.slopes, m, n);
       const Band of_keys = tile.hidden(how.of, Side::m, Side::k);
@@ -332,7 +332,7 @@ void attend_head_back(const Attention& how, std::int64_t head, AttentionInput q,
 
 }  // namespace
 
-void attend_back(const Attention& how, std::int64_t begin, std::int64_t end, AttentionInput q,
+void attend_gradient(const Attention& how, std::int64_t begin, std::int64_t end, AttentionInput q,
                  AttentionInput k, AttentionInput v, AttentionInput y, const float* log_sum,
                  AttentionInput dy, const std::uint8_t* mask, const AttentionGradients& to, void* scratch) {
   const Room room(how, scratch);
@@ -349,7 +349,7 @@ void attend_back(const Attention& how, std::int64_t begin, std::int64_t end, Att
     // Clear all before adding to any: some heads may share keys but not values.
     for (std::int64_t head = first; head < last; ++head) keys_of(head).clear(), values_of(head).clear();
     for (std::int64_t head = first; head < last; ++head)
-      attend_head_back(how, head, q, k, v, y, log_sum, dy, mask, to.dq, keys_of(head).sums,
+      attend_head_gradient(how, head, q, k, v, y, log_sum, dy, mask, to.dq, keys_of(head).sums,
                        values_of(head).sums, room);
     keys_of(first).finish();
     values_of(first).finish();

@@ -18,7 +18,7 @@
 
 #include "weft/device/cpu/bf16_gemm.h"
 #include "weft/plan/graph/dtype.h"
-#include "weft/plan/ops/attending.h"
+#include "weft/plan/ops/attention_geometry.h"
 
 namespace weft::device::cpu {
 
@@ -29,7 +29,7 @@ struct AttentionRows {
 };
 
 struct Attention {
-  ops::Attending of;  // which keys a query attends to, and the scale of the scores
+  ops::AttentionGeometry of;  // which keys a query attends to, and the scale of the scores
   std::int64_t queries = 0, keys = 0, inner = 0, values = 0;
   std::int64_t sharing =
       1;  // this many consecutive heads add to the same key and value gradients
@@ -69,7 +69,7 @@ void attend(const Attention& how, std::int64_t begin, std::int64_t end, Attentio
 struct AttentionGradients {
   AttentionOutput dq, dk, dv;
 };
-void attend_back(const Attention& how, std::int64_t begin, std::int64_t end, AttentionInput q,
+void attend_gradient(const Attention& how, std::int64_t begin, std::int64_t end, AttentionInput q,
                  AttentionInput k, AttentionInput v, AttentionInput y, const float* log_sum,
                  AttentionInput dy, const std::uint8_t* mask, const AttentionGradients& to, void* scratch);
 

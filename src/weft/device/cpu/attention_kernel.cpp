@@ -5,7 +5,7 @@
 #include "weft/device/cpu/attention.h"
 #include "weft/device/cpu/call_kernel.h"
 #include "weft/device/cpu/narrow.h"
-#include "weft/plan/ops/attending.h"
+#include "weft/plan/ops/attention_geometry.h"
 #include "weft/plan/ops/sequences.h"
 
 namespace weft::device::cpu {
@@ -38,7 +38,7 @@ class AttentionKernel final : public Kernel {
     is_gradient_ = &node.op() == &ops::attention_gradient();
     for (const Place& place : call.operands) in_.emplace_back(place.dtype, address(program, place, memory));
     for (const Place& place : call.results) out_.emplace_back(place.dtype, address(program, place, memory));
-    const ops::Attending& of = how_.of;
+    const ops::AttentionGeometry& of = how_.of;
     for (const std::vector<Place>* places : {&call.operands, &call.results})
       for (const Place& place : *places) how_.narrow |= is_narrow(place.dtype);
     how_.queries = of.along.size;
@@ -86,7 +86,7 @@ class AttentionKernel final : public Kernel {
     const std::uint8_t* const mask =
         mask_ < in_.size() ? reinterpret_cast<const std::uint8_t*>(in_[mask_].data) : nullptr;
     if (is_gradient_)
-      attend_back(how_, task.begin, task.end, in_[0], in_[1], in_[2], in_[3],
+      attend_gradient(how_, task.begin, task.end, in_[0], in_[1], in_[2], in_[3],
                   reinterpret_cast<const float*>(in_[4].data), in_[5], mask, {out_[0], out_[1], out_[2]},
                   scratch);
     else

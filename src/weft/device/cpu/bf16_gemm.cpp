@@ -129,11 +129,11 @@ struct alignas(64) TileShapes {
 };
 static_assert(sizeof(TileShapes) == 64);
 
-[[gnu::target("amx-tile,amx-bf16")]] void take_tiles() {
+[[gnu::target("amx-tile,amx-bf16")]] void configure_tiles() {
   static constexpr TileShapes kShapes;
   _tile_loadconfig(&kShapes);
 }
-[[gnu::target("amx-tile,amx-bf16")]] void give_tiles_back() { _tile_release(); }
+[[gnu::target("amx-tile,amx-bf16")]] void release_tiles() { _tile_release(); }
 
 [[gnu::target("amx-tile,amx-bf16")]] void multiply_tiles(const Strips& of, int a_strips, int b_strips,
                                                          bool add, float* tile, std::int64_t ldc) {
@@ -267,10 +267,10 @@ void bf16_gemm(Bf16Products way, Transpose a, Transpose b, std::int64_t m, std::
     return widened_gemm(a, b, m, n, k, A, lda, B, ldb, beta, C, ldc, nothing);
   if (m == 0 || n == 0) return;
   const bool tiles = way == Bf16Products::amx;
-  if (tiles) take_tiles();
+  if (tiles) configure_tiles();
   multiply_squares(tiles ? multiply_tiles : multiply_dots, a, b, m, n, k, A, lda, B, ldb, beta, C, ldc,
                    nothing);
-  if (tiles) give_tiles_back();
+  if (tiles) release_tiles();
 }
 
 #else

@@ -28,7 +28,7 @@ enum class SquareOrder : bool { by_line, by_pair };
 typedef std::uint32_t SquarePairs [[gnu::vector_size(64), gnu::may_alias]];
 
 // Transposes 16 x 16 pairs: single pairs, then twos of pairs within 128-bit lanes, then the lanes.
-[[gnu::always_inline, WEFT_AVX512]] inline void turn_square(SquarePairs (&x)[16]) {
+[[gnu::always_inline, WEFT_AVX512]] inline void transpose_square(SquarePairs (&x)[16]) {
   SquarePairs y[16];
 #pragma GCC unroll 8
   for (int i = 0; i < 16; i += 2) {
@@ -87,7 +87,7 @@ template <SquareOrder kOrder>
     for (int i = 0; i < 16; ++i)
       square[i] =
           i < lines ? (SquarePairs)_mm512_maskz_loadu_epi16(there, from + i * of.line_step) : SquarePairs{};
-    if constexpr (kOrder == SquareOrder::by_pair) turn_square(square);
+    if constexpr (kOrder == SquareOrder::by_pair) transpose_square(square);
   } else {
     const auto there = static_cast<__mmask16>((std::uint32_t{1} << lines) - 1);
 #pragma GCC unroll 16
@@ -97,7 +97,7 @@ template <SquareOrder kOrder>
       if (2 * i < depth) square[i] = halves_of(first, there);
       if (2 * i + 1 < depth) square[i] |= halves_of(first + of.depth_step, there) << 16;
     }
-    if constexpr (kOrder == SquareOrder::by_line) turn_square(square);
+    if constexpr (kOrder == SquareOrder::by_line) transpose_square(square);
   }
 #pragma GCC unroll 16
   for (int i = 0; i < 16; ++i) *reinterpret_cast<SquarePairs*>(to + i * kSquareDepth) = square[i];

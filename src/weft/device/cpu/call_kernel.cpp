@@ -19,13 +19,13 @@
 #include "weft/device/cpu/rotary.h"
 #include "weft/device/cpu/routing.h"
 #include "weft/device/cpu/strided_copy.h"
-#include "weft/plan/ops/classifying.h"
+#include "weft/plan/ops/linear_loss_shape.h"
 #include "weft/plan/ops/codec.h"
 #include "weft/plan/ops/convolution.h"
 #include "weft/plan/ops/operators.h"
 #include "weft/plan/ops/pointwise.h"
 #include "weft/plan/ops/pooling.h"
-#include "weft/plan/ops/whole_place.h"
+#include "weft/plan/ops/global_offset.h"
 #include "weft/program/tasks/items.h"
 
 namespace weft::device::cpu {
@@ -137,7 +137,7 @@ std::unique_ptr<Kernel> make_pool(const Call& at) {
 
 // Calls run(operand i) with its pointer as i32 or i64.
 template <class Run>
-auto with_whole_numbers(const Call& at, std::size_t i, Run run) {
+auto with_integers(const Call& at, std::size_t i, Run run) {
   return at.node.input_type(i).dtype == DType::i64 ? run(at.i64(i)) : run(at.i32(i));
 }
 
@@ -149,7 +149,7 @@ LabelWeights smoothed(double smoothing, std::int64_t classes) {
 std::unique_ptr<Kernel> make_cross_entropy(const Call& at) {
   const std::int64_t classes = at.node.input_type(0).size_of(at.node.symbol(0));
   const LabelWeights weights = smoothed(at.node.real(1), classes);
-  return with_whole_numbers(at, 1, [&](const auto* labels) {
+  return with_integers(at, 1, [&](const auto* labels) {
     if (&at.node.op() == &ops::cross_entropy())
       return call([=](const Task& t, std::byte*) {
         cross_entropy(t.begin, t.end, classes, at.f32(0), labels, at.result(), weights);
@@ -177,7 +177,7 @@ std::unique_ptr<Kernel> make_linear_cross_entropy(const Call& at, std::int64_t i
                       .dwords = slopes ? at.result(2) : nullptr,
                       .dbias = slopes && biased ? at.result(3) : nullptr,
                       .room = at.result(at.out.size() - 1)};
-  return with_whole_numbers(at, 2, [&](const auto* labels) {
+  return with_integers(at, 2, [&](const auto* labels) {
     return call([=](const Task& t, std::byte*) {
       linear_cross_entropy(of, whole ? 0 : t.begin, whole ? of.tiles.items() : t.end, labels);
     });
@@ -195,7 +195,7 @@ std::unique_ptr<Kernel> make_attention_merge(const Call& at) {
 
 std::unique_ptr<Kernel> make_labelled(const Call& at) {
   const std::int64_t classes = at.node.integer(0), count = at.node.input_type(0).elements();
-  return with_whole_numbers(at, 0, [&](const auto* labels) {
+  return with_integers(at, 0, [&](const auto* labels) {
     return call([=](const Task&, std::byte*) {
       for (std::int64_t i = 0; i < count; ++i)
         at.result()[i] = static_cast<float>(labels[i] >= 0 && labels[i] < classes);
@@ -231,7 +231,7 @@ std::unique_ptr<Kernel> make_gather(const Call& at) {
   Gather rows(std::move(of_positions), inside, table.size_of(along), row_parts(place, table, along));
   rows.first = node.integer(1);
   rows.width = static_cast<std::size_t>(plan::size_in_bytes(table.dtype));
-  return with_whole_numbers(at, 0, [&](const auto* numbers) {
+  return with_integers(at, 0, [&](const auto* numbers) {
     return call(
         [=](const Task& t, std::byte*) { gather(rows, numbers, t.begin, t.end, at.in[1], at.out[0]); });
   });
@@ -268,7 +268,7 @@ std::unique_ptr<Kernel> make_scatter_add(const Call& at) {
         {dim.size, plain_stride(positions, dim.index), plain_stride(x, dim.index), place.stride(dim.index)});
   }
   const bool whole = program::item_count(node) == 1 || !is_plain(place);
-  return with_whole_numbers(at, 0, [&](const auto* numbers) {
+  return with_integers(at, 0, [&](const auto* numbers) {
     return call([=](const Task& t, std::byte*) {
       scatter_add(rows, numbers, whole ? 0 : t.begin, whole ? rows.items : t.end, at.f32(1), at.result());
     });
@@ -288,7 +288,7 @@ std::unique_ptr<Kernel> make_top_k(const Call& at) {
 std::unique_ptr<Kernel> make_slot(const Call& at) {
   Slots queues{.experts = at.node.integer(0), .capacity = at.node.integer(1)};
   for (const Symbol index : at.node.indices(2)) queues.length *= at.node.input_type(0).size_of(index);
-  return with_whole_numbers(at, 0, [&](const auto* experts) {
+  return with_integers(at, 0, [&](const auto* experts) {
     return call(
         [=](const Task& t, std::byte* scratch) {
           slots(queues, t.begin, t.end, experts, reinterpret_cast<std::int32_t*>(at.out[0]), scratch);
@@ -331,7 +331,7 @@ std::unique_ptr<Kernel> make_dropout(const Call& at) {
   const double rate = at.node.real(0);
   const auto stream = static_cast<std::uint64_t>(at.node.integer(1));
   const Type x = at.node.input_type(0);
-  const ops::WholePlace whole = ops::read_whole_place(x, at.node.integer(2), at.node.word(3)).value();
+  const ops::GlobalOffset whole = ops::read_global_offset(x, at.node.integer(2), at.node.word(3)).value();
   // The elements that are contiguous in the whole tensor as in the slice, and the loops around
   // them.
   std::int64_t run = 1;
@@ -424,7 +424,7 @@ std::unique_ptr<Kernel> make_batch_norm(const Call& at) {
 }
 
 // Concatenates operands along one index, or pads one with zeros.
-std::unique_ptr<Kernel> make_joined(const Call& at) {
+std::unique_ptr<Kernel> make_concat_or_pad(const Call& at) {
   const NodeView& node = at.node;
   const Type y = node.result_type(0);
   const auto along = static_cast<std::size_t>(y.position(node.symbol(0)));
@@ -485,7 +485,7 @@ std::unique_ptr<Kernel> make_codec(const Call& at) {
 std::unique_ptr<Kernel> make_own(const Call& at) {
   const plan::Operator* op = &at.node.op();
   const auto is_any = [&](auto... accessors) { return ((op == &accessors()) || ...); };
-  if (is_any(ops::concat, ops::pad)) return make_joined(at);
+  if (is_any(ops::concat, ops::pad)) return make_concat_or_pad(at);
   if (is_any(ops::conv2d, ops::conv2d_input_gradient, ops::conv2d_weight_gradient))
     return make_convolution(at);
   if (is_any(ops::max_pool, ops::avg_pool, ops::max_pool_gradient, ops::avg_pool_gradient))
@@ -518,8 +518,8 @@ std::unique_ptr<Kernel> make_call_kernel(const program::Program& program, const 
   if (ops::is_pointwise(op) || &op == &ops::cast() || &op == &ops::constant() || &op == &ops::position())
     return make_element_kernel(program, what, memory);
   // A dedicated kernel computes a range of items; the definition computes all of them.
-  if (!program::why_by_definition(at.node).empty()) return make_reference_kernel(program, what, memory);
-  if (program::takes_any_rows(at.node)) return make_attention_kernel(program, what, memory);
+  if (!program::why_reference_op(at.node).empty()) return make_reference_kernel(program, what, memory);
+  if (program::accepts_any_rows(at.node)) return make_attention_kernel(program, what, memory);
   if (&op == &ops::linear_cross_entropy()) return make_linear_cross_entropy(at, unit.items);
   auto own = make_own(at);
   WEFT_CHECK(own != nullptr);

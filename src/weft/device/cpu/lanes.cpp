@@ -56,7 +56,7 @@ float log_sum_exp_row(const float* x, std::int64_t n, float& max) { return kerne
 float exponential_row(const float* x, float shift, float* y, std::int64_t n) {
   return kernels().exponentials(x, shift, y, n);
 }
-void softmax_slope_row(const float* p, const float* dp, float along, float factor, float* ds,
+void softmax_gradient_row(const float* p, const float* dp, float along, float factor, float* ds,
                        std::int64_t n) {
   kernels().softmax_slope(p, dp, along, factor, ds, n);
 }
@@ -77,9 +77,9 @@ void channel_normalize(const ChannelBlock& block, const float* means, const floa
 
 void correlate(const Correlation& of) { kernels().correlate(of); }
 void correlate_gradient(const Correlation& of, float* dw) { kernels().correlate_gradient(of, dw); }
-void largest_of_windows(const Correlation& of) { kernels().largest_of_windows(of); }
+void max_of_windows(const Correlation& of) { kernels().max_of_windows(of); }
 void mean_of_windows(const Correlation& of) { kernels().mean_of_windows(of); }
-void give_to_largest(const Correlation& of, float* dx) { kernels().give_to_largest(of, dx); }
+void scatter_to_maximum(const Correlation& of, float* dx) { kernels().scatter_to_maximum(of, dx); }
 void copy_rows(std::int64_t rows, std::int64_t width, const float* from, std::int64_t from_step, float* to,
                std::int64_t to_step) {
   kernels().copy_rows(rows, width, from, from_step, to, to_step);
@@ -88,9 +88,9 @@ void split_rows(std::int64_t rows, std::int64_t width, const float* from, std::i
                 float* odd, std::int64_t to_step) {
   kernels().split_rows(rows, width, from, from_step, even, odd, to_step);
 }
-void largest_of_squares(std::int64_t rows, std::int64_t width, std::int64_t out_width, const float* x,
+void max_of_squares(std::int64_t rows, std::int64_t width, std::int64_t out_width, const float* x,
                         float* y) {
-  kernels().largest_of_squares(rows, width, out_width, x, y);
+  kernels().max_of_squares(rows, width, out_width, x, y);
 }
 
 void sgd_lanes(std::int64_t n, float lr, const float* weight, const float* gradient, float* next_weight) {

@@ -56,7 +56,7 @@ float log_sum_exp_row(const float* x, std::int64_t n, float& max);
 // y = exp(x - shift); returns the sum of y.
 float exponential_row(const float* x, float shift, float* y, std::int64_t n);
 // Backward pass of softmax: ds = p * (dp - along) * factor. ds may alias dp.
-void softmax_slope_row(const float* p, const float* dp, float along, float factor, float* ds, std::int64_t n);
+void softmax_gradient_row(const float* p, const float* dp, float along, float factor, float* ds, std::int64_t n);
 // y = (x - mean) * rstd, rstd = 1 / sqrt(variance + epsilon), with the biased variance.
 void layer_norm_row(const float* x, float* y, std::int64_t n, float epsilon, float& rstd);
 // y = x * rstd, rstd = 1 / sqrt(mean of x^2 + epsilon)
@@ -93,11 +93,11 @@ void correlate(const Correlation& of);
 // finite.
 void correlate_gradient(const Correlation& of, float* dw);
 // y[p] = the maximum, or the mean, of the window's elements.
-void largest_of_windows(const Correlation& of);
+void max_of_windows(const Correlation& of);
 void mean_of_windows(const Correlation& of);
 // dx[p + offsets[k]] += y[p] for the first k with the maximum of the window. NaN elements are
 // skipped.
-void give_to_largest(const Correlation& of, float* dx);
+void scatter_to_maximum(const Correlation& of, float* dx);
 // Copies rows `from_step` apart to rows `to_step` apart: whole, or split into even and odd
 // elements.
 void copy_rows(std::int64_t rows, std::int64_t width, const float* from, std::int64_t from_step, float* to,
@@ -105,7 +105,7 @@ void copy_rows(std::int64_t rows, std::int64_t width, const float* from, std::in
 void split_rows(std::int64_t rows, std::int64_t width, const float* from, std::int64_t from_step, float* even,
                 float* odd, std::int64_t to_step);
 // Maximum of each 2 x 2 square: rows of y from pairs of rows of x.
-void largest_of_squares(std::int64_t rows, std::int64_t width, std::int64_t out_width, const float* x,
+void max_of_squares(std::int64_t rows, std::int64_t width, std::int64_t out_width, const float* x,
                         float* y);
 
 // Optimizers: one step for n weights. Each next_ array may alias the array it updates.

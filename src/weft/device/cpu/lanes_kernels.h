@@ -32,7 +32,7 @@ struct LaneKernels {
   decltype(&softmax_row) softmax;
   decltype(&log_sum_exp_row) log_sum_exp;
   decltype(&exponential_row) exponentials;
-  decltype(&softmax_slope_row) softmax_slope;
+  decltype(&softmax_gradient_row) softmax_slope;
   decltype(&layer_norm_row) layer_norm;
   decltype(&rms_norm_row) rms_norm;
   decltype(&sgd_lanes) sgd;
@@ -43,9 +43,9 @@ struct LaneKernels {
   decltype(&cpu::channel_normalize) channel_normalize;
   decltype(&cpu::correlate) correlate;
   decltype(&cpu::correlate_gradient) correlate_gradient;
-  decltype(&cpu::largest_of_windows) largest_of_windows, mean_of_windows;
-  decltype(&cpu::give_to_largest) give_to_largest;
-  decltype(&cpu::largest_of_squares) largest_of_squares;
+  decltype(&cpu::max_of_windows) max_of_windows, mean_of_windows;
+  decltype(&cpu::scatter_to_maximum) scatter_to_maximum;
+  decltype(&cpu::max_of_squares) max_of_squares;
   decltype(&cpu::copy_rows) copy_rows;
   decltype(&cpu::split_rows) split_rows;
 };
@@ -76,10 +76,10 @@ inline constexpr LaneKernels kLaneKernels = {
     .channel_normalize = channel_normalize,
     .correlate = correlate,
     .correlate_gradient = correlate_gradient,
-    .largest_of_windows = largest_of_windows,
+    .max_of_windows = max_of_windows,
     .mean_of_windows = mean_of_windows,
-    .give_to_largest = give_to_largest,
-    .largest_of_squares = largest_of_squares,
+    .scatter_to_maximum = scatter_to_maximum,
+    .max_of_squares = max_of_squares,
     .copy_rows = copy_rows,
     .split_rows = split_rows,
 };

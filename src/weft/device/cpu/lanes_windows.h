@@ -118,7 +118,7 @@ void combine_windows(const Correlation& of, Combine combine, Finish finish) {
     store(of.y + p, finish(y), AllLanes{});
   }
 }
-[[gnu::flatten]] inline void largest_of_windows(const Correlation& of) {
+[[gnu::flatten]] inline void max_of_windows(const Correlation& of) {
   combine_windows(
       of, [](Vector a, Vector b) { return lane::maximum(a, b); }, [](Vector y) { return y; });
 }
@@ -129,7 +129,7 @@ void combine_windows(const Correlation& of, Combine combine, Finish finish) {
 }
 
 // Adds dy to dx at the first maximum of each window. NaN elements, such as the border, are skipped.
-[[gnu::flatten]] inline void give_to_largest(const Correlation& of, float* dx) {
+[[gnu::flatten]] inline void scatter_to_maximum(const Correlation& of, float* dx) {
   for (std::int64_t p = 0; p < of.length; p += kWidth) {
     Vector largest = load(of.x + of.offsets[0] + p, AllLanes{}, 0), which = {};
     for (std::int64_t k = 1; k < of.taps; ++k) {
@@ -186,7 +186,7 @@ Vector every_other(Vector a, Vector b, std::index_sequence<kLane...>) {
 }
 
 // y[t] = the maximum of x[2t], x[2t + 1] over two rows of x, for `rows` rows of y.
-[[gnu::flatten]] inline void largest_of_squares(std::int64_t rows, std::int64_t width, std::int64_t out_width,
+[[gnu::flatten]] inline void max_of_squares(std::int64_t rows, std::int64_t width, std::int64_t out_width,
                                                 const float* x, float* y) {
   constexpr auto kAll = std::make_index_sequence<kWidth>();
   for (std::int64_t row = 0; row < rows; ++row, x += 2 * width, y += out_width) {

@@ -90,7 +90,7 @@ class PlaneLine {
       copy_rows(pool_.out_height, pool_.out_width, dy + plane * pool_.out_height * pool_.out_width,
                 pool_.out_width, given, columns_);
       std::fill_n(taken, inputs(), 0.0f);
-      give_to_largest(windows(given), taken);
+      scatter_to_maximum(windows(given), taken);
       join_plane(phases, taken, dx + plane * pool_.height * pool_.width);
     }
   }
@@ -157,12 +157,12 @@ void max_pool(const Pooling& pool, std::int64_t begin, std::int64_t end, const f
     const std::int64_t together =
         pool.height == 2 * pool.out_height ? std::max(end - begin, std::int64_t{1}) : 1;
     for (std::int64_t plane = begin; plane < end; plane += together)
-      largest_of_squares(together * pool.out_height, pool.width, pool.out_width,
+      max_of_squares(together * pool.out_height, pool.width, pool.out_width,
                          x + plane * pool.height * pool.width, y + plane * pool.out_height * pool.out_width);
     return;
   }
   if (const PlaneLine line(pool, scratch); line.slides())
-    return line.run(begin, end, -std::numeric_limits<float>::infinity(), x, y, largest_of_windows);
+    return line.run(begin, end, -std::numeric_limits<float>::infinity(), x, y, max_of_windows);
   for_windows(pool, begin, end, [&](std::int64_t plane, std::int64_t in_y, const Window& window) {
     float largest = x[plane + window.top * pool.width + window.left];
     window.visit(pool, [&](std::int64_t place) { largest = larger(largest, x[plane + place]); });

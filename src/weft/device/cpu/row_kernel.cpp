@@ -45,7 +45,7 @@ class RowKernel final : public Kernel {
       totals_ += sum.elements;
       sum.interval = std::max(kAddends, kAddends * sum.elements / std::max<std::int64_t>(loop.block, 1));
     }
-    RowRegisters placed = place_registers(loop_);
+    RowRegisters placed = allocate_registers(loop_);
     registers_ = std::move(placed.registers);
     steps_ = std::move(placed.steps);
     slots_ = placed.slots;

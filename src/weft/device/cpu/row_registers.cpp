@@ -54,7 +54,7 @@ void prepare_steps(RowLoop& loop, RowRegisters& placed) {
 
 // Assigns memory to registers that are loaded or stored unchanged, tables to positions, and to the
 // rest as few slots as their live ranges allow.
-void find_homes(const RowLoop& loop, RowRegisters& all) {
+void assign_registers(const RowLoop& loop, RowRegisters& all) {
   std::vector<std::size_t> last(all.registers.size(), 0);
   for (std::size_t i = 0; i < all.steps.size(); ++i)
     for (const std::uint16_t operand : all.steps[i].instruction.operands)
@@ -107,10 +107,10 @@ void find_homes(const RowLoop& loop, RowRegisters& all) {
 
 }  // namespace
 
-RowRegisters place_registers(RowLoop& loop) {
+RowRegisters allocate_registers(RowLoop& loop) {
   RowRegisters placed;
   prepare_steps(loop, placed);
-  find_homes(loop, placed);
+  assign_registers(loop, placed);
   return placed;
 }
 

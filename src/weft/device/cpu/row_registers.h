@@ -34,6 +34,6 @@ struct RowRegisters {
 };
 
 // Adds registers that it needs to `loop`.
-RowRegisters place_registers(program::RowLoop& loop);
+RowRegisters allocate_registers(program::RowLoop& loop);
 
 }  // namespace weft::device::cpu

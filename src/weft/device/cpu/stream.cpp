@@ -75,9 +75,9 @@ class CallerStream final : public Stream {
     try {
       static_cast<const Kernel&>(kernel).run(task, scratch_.bytes().data());
     } catch (const std::bad_alloc&) {  // from a node that runs its definition
-      status_ = world_error("out of memory", "use a smaller batch or model");
+      status_ = environment_error("out of memory", "use a smaller batch or model");
     } catch (const std::exception& error) {
-      status_ = world_error(fmt::format("internal error: {}", error.what()));
+      status_ = environment_error(fmt::format("internal error: {}", error.what()));
     }
   }
   void copy_in(Address to, std::span<const std::byte> from) override {
@@ -211,7 +211,7 @@ Result<std::unique_ptr<Stream>> make_thread_stream(std::int64_t scratch_bytes) {
   try {
     return std::unique_ptr<Stream>(std::make_unique<ThreadStream>(std::move(scratch)));
   } catch (const std::system_error& error) {
-    return world_error(fmt::format("cannot start a thread for a stream: {}", error.what()));
+    return environment_error(fmt::format("cannot start a thread for a stream: {}", error.what()));
   }
 }
 

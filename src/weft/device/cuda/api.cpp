@@ -38,11 +38,11 @@ struct Library {
 
 Status load(const Library& from, std::initializer_list<Wanted> all) {
   void* const library = open_any(from.files);
-  if (library == nullptr) return world_error(std::string(from.without), std::string(from.hint));
+  if (library == nullptr) return environment_error(std::string(from.without), std::string(from.hint));
   for (const Wanted& wanted : all) {
     *wanted.slot = dlsym(library, wanted.name);
     if (*wanted.slot == nullptr)
-      return world_error(fmt::format("{} of this machine is too old: it has no {}", from.called, wanted.name),
+      return environment_error(fmt::format("{} of this machine is too old: it has no {}", from.called, wanted.name),
                          "CUDA 12 or later is needed");
   }
   return {};
@@ -103,7 +103,7 @@ Result<Driver> load_driver() {
       {"cuModuleGetFunction", slot(driver.find_function)},
       {"cuFuncSetAttribute", slot(driver.set_attribute)},
       {"cuLaunchKernel", slot(driver.launch)},
-      {"cuLaunchCooperativeKernel", slot(driver.launch_together)},
+      {"cuLaunchCooperativeKernel", slot(driver.launch_cooperative)},
       {"cuTensorMapEncodeTiled", slot(driver.describe_tensor)},
   };
   WEFT_TRY_STATUS(load({"the NVIDIA driver",
@@ -114,7 +114,7 @@ Result<Driver> load_driver() {
   if (const Code code = driver.init(0); code != 0) {
     const char* text = nullptr;
     driver.error_text(code, &text);
-    return world_error(
+    return environment_error(
         fmt::format("the NVIDIA driver does not start: {} (code {})", text ? text : "no reason given", code),
         "run nvidia-smi for details, or leave out ON GPU to run on the CPU");
   }
@@ -145,7 +145,7 @@ Result<Blas> load_blas() {
       {"cublasDestroy_v2", slot(blas.destroy)},
       {"cublasSetStream_v2", slot(blas.set_stream)},
       {"cublasSetWorkspace_v2", slot(blas.set_workspace)},
-      {"cublasSetSmCountTarget", slot(blas.set_processors)},
+      {"cublasSetSmCountTarget", slot(blas.set_sm_count)},
       {"cublasGemmStridedBatchedEx", slot(blas.multiply)},
   };
   WEFT_TRY_STATUS(load({"libcublas",
@@ -168,9 +168,9 @@ Result<BlasLt> load_blas_lt() {
       {"cublasLtMatrixLayoutCreate", slot(blas.create_matrix)},
       {"cublasLtMatrixLayoutDestroy", slot(blas.destroy_matrix)},
       {"cublasLtMatrixLayoutSetAttribute", slot(blas.set_matrix)},
-      {"cublasLtMatmulPreferenceCreate", slot(blas.create_wishes)},
-      {"cublasLtMatmulPreferenceDestroy", slot(blas.destroy_wishes)},
-      {"cublasLtMatmulPreferenceSetAttribute", slot(blas.set_wish)},
+      {"cublasLtMatmulPreferenceCreate", slot(blas.create_preference)},
+      {"cublasLtMatmulPreferenceDestroy", slot(blas.destroy_preference)},
+      {"cublasLtMatmulPreferenceSetAttribute", slot(blas.set_preference)},
       {"cublasLtMatmulAlgoGetHeuristic", slot(blas.rank)},
       {"cublasLtMatmulAlgoCheck", slot(blas.check)},
       {"cublasLtMatmul", slot(blas.multiply)},
@@ -223,7 +223,7 @@ constexpr Code kOutOfMemory = 2;
 
 // Error codes of the CUDA driver.
 std::string remedy_for(Code code) {
-  if (is_of_kernel(code))
+  if (is_kernel_error(code))
     return "a kernel failed, and this process can run no more kernels: restart the program";
   switch (code) {
     case kOutOfMemory:
@@ -278,15 +278,15 @@ Result<const Dnn*> dnn() {
 
 Status check(Code code, std::string_view what) {
   if (code == 0) return {};
-  if (code >= kOfBlas) {
-    constexpr Code kNoMemory = kOfBlas + 3;
-    return world_error(fmt::format("the GPU failed to {}: cuBLAS returned {} (code {})", what,
-                                   code == kNoMemory ? "out of memory" : "an error", code - kOfBlas),
+  if (code >= kBlasCodeOffset) {
+    constexpr Code kNoMemory = kBlasCodeOffset + 3;
+    return environment_error(fmt::format("the GPU failed to {}: cuBLAS returned {} (code {})", what,
+                                   code == kNoMemory ? "out of memory" : "an error", code - kBlasCodeOffset),
                        remedy_for(code == kNoMemory ? kOutOfMemory : 0));
   }
   const char* text = nullptr;
   if (const auto loaded = driver(); loaded.ok()) loaded.value()->error_text(code, &text);
-  return world_error(
+  return environment_error(
       fmt::format("the GPU failed to {}: {} (code {})", what, text ? text : "unknown error", code),
       remedy_for(code));
 }

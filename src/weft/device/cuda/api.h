@@ -107,7 +107,7 @@ struct Driver {
                           const std::uint64_t* strides, const std::uint32_t* box, const std::uint32_t* steps,
                           int interleaved, int permuted, int ahead, int outside);
   // A cooperative launch: all blocks are resident at the same time, or the launch fails.
-  Code (*launch_together)(Handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+  Code (*launch_cooperative)(Handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                           unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                           Handle stream, void** parameters);
 };
@@ -130,7 +130,7 @@ struct Blas {
   Code (*destroy)(Handle blas);
   Code (*set_stream)(Handle blas, Handle stream);
   Code (*set_workspace)(Handle blas, void* memory, std::size_t bytes);
-  Code (*set_processors)(Handle blas, int most);  // limits the SMs that a product uses
+  Code (*set_sm_count)(Handle blas, int most);  // limits the SMs that a product uses
   Code (*multiply)(Handle blas, int transpose_a, int transpose_b, int m, int n, int k, const void* alpha,
                    const void* a, int a_type, int lda, long long a_stride, const void* b, int b_type, int ldb,
                    long long b_stride, const void* beta, void* c, int c_type, int ldc, long long c_stride,
@@ -149,9 +149,9 @@ struct BlasLt {
   Code (*create_matrix)(Handle* matrix, int type, std::uint64_t rows, std::uint64_t columns, std::int64_t ld);
   Code (*destroy_matrix)(Handle matrix);
   Code (*set_matrix)(Handle matrix, int attribute, const void* value, std::size_t bytes);
-  Code (*create_wishes)(Handle* wishes);
-  Code (*destroy_wishes)(Handle wishes);
-  Code (*set_wish)(Handle wishes, int attribute, const void* value, std::size_t bytes);
+  Code (*create_preference)(Handle* wishes);
+  Code (*destroy_preference)(Handle wishes);
+  Code (*set_preference)(Handle wishes, int attribute, const void* value, std::size_t bytes);
   Code (*rank)(Handle blas, Handle product, Handle a, Handle b, Handle c, Handle d, Handle wishes, int asked,
                void* candidates, int* given);
   Code (*check)(Handle blas, Handle product, Handle a, Handle b, Handle c, Handle d, const void* algorithm,
@@ -208,9 +208,9 @@ Result<const Dnn*> dnn();
 // "the GPU failed to WHAT: out of memory (code 2)"; ok if the code is 0.
 Status check(Code code, std::string_view what);
 // Whether it is an error of an earlier kernel launch, which all later calls return too.
-inline bool is_of_kernel(Code code) { return code >= 700 && code < 720; }
+inline bool is_kernel_error(Code code) { return code >= 700 && code < 720; }
 // Offset that separates cuBLAS's codes from the driver's.
-inline constexpr Code kOfBlas = 10'000;
-inline Code of_blas(Code code) { return code == 0 ? 0 : kOfBlas + code; }
+inline constexpr Code kBlasCodeOffset = 10'000;
+inline Code blas_code(Code code) { return code == 0 ? 0 : kBlasCodeOffset + code; }
 
 }  // namespace weft::device::cuda

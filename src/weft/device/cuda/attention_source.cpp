@@ -42,7 +42,7 @@ std::string head_of(const AttentionShape& shape) {
                          "#define WEFT_MASK_AT(row, key) nullptr\n"
                          "#define WEFT_SEEN true\n"
                          "constexpr long long kMaskQ = 0, kMaskK = 0;\n";
-  text += fmt::format("#define WEFT_HEADS {}\n", shape.heads_text);
+  text += fmt::format("#define WEFT_HEADS {}\n", shape.heads_source);
   text += fmt::format(
       "constexpr int kQueries = {}, kKeys = {}, kE = {}, kF = {}, kEP = {}, kFP = {}, kHeads = {}, kSharing "
       "= {};\n",
@@ -54,8 +54,8 @@ std::string head_of(const AttentionShape& shape) {
       "constexpr float kFactor = {}, kScaleLog2 = {}, kFactorLeft = {};\n",
       shape.causal, shape.windowed, shape.masked, shape.is_aligned, shape.begin, shape.reach,
       number(shape.factor), number(plain_max ? scale_log2 : 1), number(plain_max ? 1 : scale_log2));
-  if (shape.hopper) text += fmt::format("#define WEFT_CORNERS {}\n", shape.corners_text);
-  return text + shape.strides_text;
+  if (shape.hopper) text += fmt::format("#define WEFT_COORDINATES {}\n", shape.coordinates_source);
+  return text + shape.strides_source;
 }
 
 // A swizzled tile has 64 columns in rows of 128 bytes; wider tiles are several of them side by
@@ -167,13 +167,13 @@ std::string hopper_gradient(const AttentionShape& shape) {
 
 }  // namespace
 
-bool takes_hopper(const AttentionShape& shape, bool gradient) {
+bool supports_hopper(const AttentionShape& shape, bool gradient) {
   constexpr std::int64_t kWidest = 128;
   return on_tensor_cores(shape) && shape.is_aligned && std::max(shape.inner, shape.values) <= kWidest &&
          (!gradient || swizzled_tiles(shape.values) <= swizzled_tiles(shape.inner));
 }
 
-HopperRoom hopper_room(const AttentionShape& shape) {
+HopperScratch hopper_scratch(const AttentionShape& shape) {
   const std::int64_t tile = hopper_back_tiles(shape).queries,
                      tiles = shape.heads * ((shape.queries + tile - 1) / tile);
   const std::int64_t rows = tiles * tile, threads_per_row = swizzled_tiles(shape.values) * 8;
@@ -192,7 +192,7 @@ AttentionTiles forward_tiles(const AttentionShape& shape) {
           .shared_bytes = (queries + 2 * keys) * tile_row(shape.inner) + 2 * keys * tile_row(shape.values)};
 }
 
-AttentionTiles queries_back_tiles(const AttentionShape& shape) {
+AttentionTiles dq_tiles(const AttentionShape& shape) {
   if (!on_tensor_cores(shape)) return plain_tiles(shape, 2, 2, 1);
   const std::int64_t queries = 64, keys = 64;
   return {.threads = 128,
@@ -201,7 +201,7 @@ AttentionTiles queries_back_tiles(const AttentionShape& shape) {
           .shared_bytes = (queries + 2 * keys) * (tile_row(shape.inner) + tile_row(shape.values))};
 }
 
-AttentionTiles keys_back_tiles(const AttentionShape& shape) {
+AttentionTiles dk_dv_tiles(const AttentionShape& shape) {
   if (shape.hopper) return hopper_back_tiles(shape);
   if (!on_tensor_cores(shape)) return plain_tiles(shape, 2, 2, 2);
   const std::int64_t queries = padded(std::max(shape.inner, shape.values)) <= 128 ? 64 : 32, keys = 64;
@@ -226,7 +226,7 @@ std::string gradient_source(const AttentionShape& shape) {
   if (shape.hopper) return hopper_gradient(shape);
   std::string definitions = head_of(shape);
   if (!on_tensor_cores(shape)) return kernel_source("attention_plain_gradient", definitions);
-  const AttentionTiles by_query = queries_back_tiles(shape), by_key = keys_back_tiles(shape);
+  const AttentionTiles by_query = dq_tiles(shape), by_key = dk_dv_tiles(shape);
   definitions += fmt::format(
       "constexpr int kThreadsQ = {}, kMQ = {}, kNQ = {}, kThreadsK = {}, kMK = {}, kNK = {};\n",
       by_query.threads, by_query.queries, by_query.keys, by_key.threads, by_key.queries, by_key.keys);

@@ -44,16 +44,16 @@ std::string over_blocks(const Call& call, const std::string& body, std::string_v
 Made elements_kernel(const Call& call, const std::string& text, std::int64_t elements) {
   WEFT_TRY(function, call.gpu.function(text, "weft_call"));
   return std::unique_ptr<Kernel>(
-      std::make_unique<TextKernel>(function, call.pointers(), TextKernel::Shape{.items = elements}));
+      std::make_unique<RangeKernel>(function, call.pointers(), RangeKernel::Shape{.items = elements}));
 }
 
 Made blocks_kernel(const Call& call, const std::string& text, std::int64_t items) {
   WEFT_TRY(function, call.gpu.function(text, "weft_call"));
-  return std::unique_ptr<Kernel>(std::make_unique<TextKernel>(
-      function, call.pointers(), TextKernel::Shape{.by_block = true, .items = items}));
+  return std::unique_ptr<Kernel>(std::make_unique<RangeKernel>(
+      function, call.pointers(), RangeKernel::Shape{.by_block = true, .items = items}));
 }
 
-std::string walk(const std::string& of, const std::vector<Walked>& loops,
+std::string walk(const std::string& of, const std::vector<IndexLoop>& loops,
                  const std::vector<std::string>& offsets, std::string_view type) {
   const std::string_view wide = type == "long long" ? "ll" : "";
   std::string text = fmt::format("    {} rest = {};\n", type, of);
@@ -67,8 +67,8 @@ std::string walk(const std::string& of, const std::vector<Walked>& loops,
   return text;
 }
 
-std::vector<Walked> row_parts(const program::Place& place, const plan::Type& type, Symbol index) {
-  std::vector<Walked> parts;
+std::vector<IndexLoop> row_parts(const program::Place& place, const plan::Type& type, Symbol index) {
+  std::vector<IndexLoop> parts;
   for (const program::Axis& axis : axes_of(place, type, index)) parts.push_back({axis.size, {axis.stride}});
   return parts;
 }
@@ -113,7 +113,7 @@ Result<std::unique_ptr<Kernel>> make_call_kernel(Functions& gpu, const program::
   for (const program::Place& place : what.operands) call.in.push_back(pointer(program, place, memory));
   for (const program::Place& place : what.results) call.out.push_back(pointer(program, place, memory));
   for (const auto make : {make_elementwise, make_contraction, make_classes, make_table, make_scatter,
-                          make_moved, make_routing, make_image, make_pool, make_batch_norm, make_attention}) {
+                          make_data_movement, make_routing, make_image, make_pool, make_batch_norm, make_attention}) {
     WEFT_TRY(kernel, make(call));
     if (kernel != nullptr) return std::unique_ptr<Kernel>(std::move(kernel));
   }

@@ -35,16 +35,16 @@ Made blocks_kernel(const Call& call, const std::string& text, std::int64_t items
 
 // A loop and its stride for each offset; loops are listed slowest first. walk() writes the
 // statements that decompose `of` into loop indices and advance the offsets.
-struct Walked {
+struct IndexLoop {
   std::int64_t size = 1;
   std::vector<std::int64_t> strides;  // one per offset
 };
 // Index arithmetic uses `type`.
-std::string walk(const std::string& of, const std::vector<Walked>& loops,
+std::string walk(const std::string& of, const std::vector<IndexLoop>& loops,
                  const std::vector<std::string>& offsets, std::string_view type = "long long");
 // The loops that cover an index at the place: several if it is not evenly strided. They have one
 // offset.
-std::vector<Walked> row_parts(const program::Place& place, const plan::Type& type, Symbol index);
+std::vector<IndexLoop> row_parts(const program::Place& place, const plan::Type& type, Symbol index);
 // The narrowest type that holds every offset into the operands and results: its divisions are much
 // faster.
 std::string_view offset_type(const Call& call);
@@ -60,7 +60,7 @@ Made make_contraction(const Call& call);
 Made make_classes(const Call& call);  // cross entropy, labelled
 Made make_table(const Call& call);    // gather
 Made make_scatter(const Call& call);  // scatter-add
-Made make_moved(const Call& call);    // concat, pad, rotary, dropout
+Made make_data_movement(const Call& call);    // concat, pad, rotary, dropout
 Made make_routing(const Call& call);  // top-k, slot, recurrence
 Made make_image(const Call& call);    // convolutions
 Made make_pool(const Call& call);

@@ -7,7 +7,7 @@
 
 #include "weft/device/cuda/attention_source.h"
 #include "weft/device/cuda/call.h"
-#include "weft/plan/ops/attending.h"
+#include "weft/plan/ops/attention_geometry.h"
 #include "weft/plan/ops/sequences.h"
 
 namespace weft::device::cuda {
@@ -22,7 +22,7 @@ struct Named {
 };
 
 // Offsets of a head's rows in each operand and result.
-std::string heads_text(std::span<const Named> places, std::span<const plan::Dim> heads) {
+std::string heads_source(std::span<const Named> places, std::span<const plan::Dim> heads) {
   std::string text, rest = "long long rest = head; (void)rest;";
   for (const Named& named : places) text += fmt::format("long long {0} = 0; (void){0}; ", named.offset);
   text += "{ " + rest;
@@ -37,7 +37,7 @@ std::string heads_text(std::span<const Named> places, std::span<const plan::Dim>
 }
 
 // An operand as a TMA tensor: the rows of a head, and up to three head indices.
-struct Boxed {
+struct TmaTensor {
   std::string_view name;  // "q": its coordinates are q_1, q_2, q_3
   const Place* place;     // valid while the kernel is made, like `along`
   const plan::Dim* along;
@@ -73,21 +73,21 @@ struct Boxed {
 
 // The TMA coordinates of a head's rows in each tensor. Nothing if a tensor has too many indices, or
 // strides that TMA does not support.
-std::optional<std::string> corners_text(std::span<Boxed> all, std::span<const plan::Dim> heads) {
+std::optional<std::string> coordinates_source(std::span<TmaTensor> all, std::span<const plan::Dim> heads) {
   std::string text, body = "{ long long rest = head; (void)rest;";
   std::vector<std::size_t> used(all.size(), 0);
-  for (Boxed& boxed : all) {
+  for (TmaTensor& boxed : all) {
     text += fmt::format("int {0}_1 = 0, {0}_2 = 0, {0}_3 = 0; (void){0}_1; (void){0}_2; (void){0}_3; ",
                         boxed.name);
     boxed.axes[0] = {boxed.along->size, boxed.place->stride(boxed.along->index)};
-    if (!Boxed::has(boxed.axes[0].size, boxed.axes[0].stride)) return {};
+    if (!TmaTensor::has(boxed.axes[0].size, boxed.axes[0].stride)) return {};
   }
   for (std::size_t i = heads.size(); i-- > 0;) {
     body += fmt::format(" {{ const int n = int(rest % {0}ll); rest /= {0}ll; (void)n;", heads[i].size);
     for (std::size_t k = 0; k < all.size(); ++k) {
       const std::int64_t stride = all[k].place->stride(heads[i].index);
       if (stride == 0 || heads[i].size == 1) continue;
-      if (++used[k] >= all[k].axes.size() || !Boxed::has(heads[i].size, stride)) return {};
+      if (++used[k] >= all[k].axes.size() || !TmaTensor::has(heads[i].size, stride)) return {};
       all[k].axes[used[k]] = {heads[i].size, stride};
       body += fmt::format(" {}_{} = n;", all[k].name, used[k]);
     }
@@ -104,7 +104,7 @@ class AttentionKernel final : public Kernel {
     int threads = 256;
     std::int64_t shared_bytes = 0;
     std::vector<DevicePointer> pointers;  // 0: the scratch memory
-    std::vector<Boxed> tensors = {};
+    std::vector<TmaTensor> tensors = {};
     bool goes_on = false;  // persistent blocks: no more than run at once
   };
 
@@ -113,11 +113,11 @@ class AttentionKernel final : public Kernel {
 
   std::int64_t scratch_bytes() const override { return scratch_; }
 
-  Code launch(const LaunchPlace& at, const program::Task&) const override {
+  Code launch(const LaunchContext& at, const program::Task&) const override {
     for (const Part& part : parts_) {
       if (part.blocks == 0) continue;
       Parameters parameters;
-      for (const Boxed& boxed : part.tensors) {
+      for (const TmaTensor& boxed : part.tensors) {
         TensorMap map;
         if (const Code code = boxed.describe(at.gpu.driver(), map); code != 0) return code;
         parameters.tensor(map);
@@ -145,7 +145,7 @@ Made make_attention(const Call& call) {
   const plan::NodeView& node = call.node;
   const bool gradient = &node.op() == &ops::attention_gradient();
   if (!gradient && &node.op() != &ops::attention()) return {nullptr};
-  const ops::Attending of = ops::attending(node);
+  const ops::AttentionGeometry of = ops::attending(node);
   const std::vector<Place>&in = call.what.operands, &out = call.what.results;
   const std::size_t mask = gradient ? 6 : 3;
 
@@ -194,7 +194,7 @@ Made make_attention(const Call& call) {
   // 16 bytes are eight narrow elements.
   shape.is_aligned = shape.inner % 8 == 0 && shape.values % 8 == 0;
   for (const Named& named : places) {
-    shape.strides_text +=
+    shape.strides_source +=
         fmt::format("constexpr long long {} = {}ll;\n", named.step, named.place->stride(named.along->index));
     if (named.step == "kSum") continue;
     shape.is_aligned &= named.place->offset % 8 == 0 && named.place->stride(named.along->index) % 8 == 0;
@@ -202,18 +202,18 @@ Made make_attention(const Call& call) {
   }
   if (shape.masked) {
     places.push_back({"at_mask", "kMaskQ", &in[mask], &of.along});
-    shape.strides_text += fmt::format("constexpr long long kMaskQ = {}ll, kMaskK = {}ll;\n",
+    shape.strides_source += fmt::format("constexpr long long kMaskQ = {}ll, kMaskK = {}ll;\n",
                                       in[mask].stride(of.along.index), in[mask].stride(of.over.index));
   }
-  shape.heads_text = heads_text(places, heads);
-  std::vector<Boxed> boxed = {{"q", &in[0], &of.along, shape.inner, call.in[0], shape.dtype},
+  shape.heads_source = heads_source(places, heads);
+  std::vector<TmaTensor> boxed = {{"q", &in[0], &of.along, shape.inner, call.in[0], shape.dtype},
                               {"k", &in[1], &of.over, shape.inner, call.in[1], shape.dtype},
                               {"v", &in[2], &of.over, shape.values, call.in[2], shape.dtype}};
   if (gradient) boxed.push_back({"dy", &in[5], &of.along, shape.values, call.in[5], shape.dtype});
-  if (call.gpu.hopper() && takes_hopper(shape, gradient)) {
-    const auto corners = corners_text(boxed, heads);
+  if (call.gpu.hopper() && supports_hopper(shape, gradient)) {
+    const auto corners = coordinates_source(boxed, heads);
     shape.hopper = corners.has_value();
-    shape.corners_text = corners.value_or("");
+    shape.coordinates_source = corners.value_or("");
   }
 
   const std::string text = gradient ? gradient_source(shape) : forward_source(shape);
@@ -227,7 +227,7 @@ Made make_attention(const Call& call) {
   const auto cut = [](std::int64_t whole, std::int64_t tile) { return (whole + tile - 1) / tile; };
   std::vector<DevicePointer> from(call.in.begin(), call.in.begin() + 3);
   const auto box = [&](const AttentionTiles& tiles) {
-    for (Boxed& one : boxed) one.box_rows = one.along == &of.over ? tiles.keys : tiles.queries;
+    for (TmaTensor& one : boxed) one.box_rows = one.along == &of.over ? tiles.keys : tiles.queries;
     parts.back().tensors = boxed;
   };
   if (shape.hopper && !gradient) {
@@ -241,17 +241,17 @@ Made make_attention(const Call& call) {
     return std::unique_ptr<Kernel>(std::make_unique<AttentionKernel>(std::move(parts), 0));
   }
   if (shape.hopper) {
-    const AttentionTiles tiles = keys_back_tiles(shape);
-    const HopperRoom room = hopper_room(shape);
+    const AttentionTiles tiles = dk_dv_tiles(shape);
+    const HopperScratch room = hopper_scratch(shape);
     WEFT_TRY_STATUS(
         add("weft_dots_hopper", {.threads = 256}, room.blocks, {call.in[3], call.in[5], call.in[4], 0}));
     std::vector<DevicePointer> to = {0, call.out[1], call.out[2]};
     if (shape.masked) to.insert(to.begin(), call.in[mask]);
-    WEFT_TRY_STATUS(add("weft_keys_back_hopper", tiles,
+    WEFT_TRY_STATUS(add("weft_attention_gradient_hopper", tiles,
                         cut(shape.keys, tiles.keys) * (shape.heads / shape.sharing), std::move(to)));
     box(tiles);
     WEFT_TRY_STATUS(
-        add("weft_queries_hopper", {.threads = 256}, room.rows / tiles.queries, {0, call.out[0]}));
+        add("weft_convert_dq_hopper", {.threads = 256}, room.rows / tiles.queries, {0, call.out[0]}));
     return std::unique_ptr<Kernel>(std::make_unique<AttentionKernel>(std::move(parts), room.bytes));
   }
   if (!gradient) {
@@ -267,12 +267,12 @@ Made make_attention(const Call& call) {
   std::vector<DevicePointer> to_queries = from, to_keys = from;
   to_queries.push_back(call.out[0]);
   to_keys.insert(to_keys.end(), {call.out[1], call.out[2]});
-  const AttentionTiles by_query = queries_back_tiles(shape), by_key = keys_back_tiles(shape);
+  const AttentionTiles by_query = dq_tiles(shape), by_key = dk_dv_tiles(shape);
   const std::int64_t rows = shape.heads * shape.queries;
   WEFT_TRY_STATUS(add("weft_dots", {.threads = 256}, cut(rows, 8), {call.in[3], call.in[5], 0}));
-  WEFT_TRY_STATUS(add("weft_keys_back", by_key, cut(shape.keys, by_key.keys) * (shape.heads / shape.sharing),
+  WEFT_TRY_STATUS(add("weft_attention_dk_dv", by_key, cut(shape.keys, by_key.keys) * (shape.heads / shape.sharing),
                       std::move(to_keys)));
-  WEFT_TRY_STATUS(add("weft_queries_back", by_query, cut(shape.queries, by_query.queries) * shape.heads,
+  WEFT_TRY_STATUS(add("weft_attention_dq", by_query, cut(shape.queries, by_query.queries) * shape.heads,
                       std::move(to_queries)));
   return std::unique_ptr<Kernel>(std::make_unique<AttentionKernel>(std::move(parts), rows * 4));
 }

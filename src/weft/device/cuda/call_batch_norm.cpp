@@ -25,7 +25,7 @@ class BatchNormKernel final : public Kernel {
     return kMoments * shape_.channels * shape_.parts;
   }
 
-  Code launch(const LaunchPlace& at, const program::Task&) const override {
+  Code launch(const LaunchContext& at, const program::Task&) const override {
     const std::array<unsigned, 2> grid = {shape_.channels, shape_.parts}, block = {256, 1};
     if (shape_.trains) {
       Parameters moments;

@@ -22,11 +22,11 @@ Made make_contraction(const Call& call) {
     product += fmt::format("{}double({}[m{}])", s == 0 ? "" : " * ", static_cast<char>('a' + s), s);
   }
   const auto walked = [&](const plan::Dim& dim) {
-    Walked loop{dim.size, {}};
+    IndexLoop loop{dim.size, {}};
     for (const program::Place& place : call.what.operands) loop.strides.push_back(place.stride(dim.index));
     return loop;
   };
-  std::vector<Walked> outer, summed;
+  std::vector<IndexLoop> outer, summed;
   std::vector<Symbol> seen;
   std::int64_t terms = 1;
   for (const plan::Dim& dim : y.dims) {

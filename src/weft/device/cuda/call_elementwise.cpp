@@ -45,7 +45,7 @@ Made make_elementwise(const Call& call) {
   const bool is_cast = &op == &ops::cast();
   if (row == nullptr && !is_cast && &op != &ops::constant() && &op != &ops::position()) return {nullptr};
   const plan::Type type = node.result_type(0);
-  std::vector<Walked> loops;
+  std::vector<IndexLoop> loops;
   std::vector<std::string> offsets;
   std::string body;
   for (std::size_t s = 0; s < call.in.size(); ++s) {
@@ -53,7 +53,7 @@ Made make_elementwise(const Call& call) {
     body += fmt::format("    long long o{} = 0;\n", s);
   }
   for (const plan::Dim& dim : type.dims) {
-    Walked loop{dim.size, {}};
+    IndexLoop loop{dim.size, {}};
     for (const program::Place& place : call.what.operands) loop.strides.push_back(place.stride(dim.index));
     loops.push_back(std::move(loop));
   }

@@ -84,7 +84,7 @@ Made make_slot(const Call& call) {
 Made make_recurrence(const Call& call) {
   const plan::Type decay = call.node.input_type(0), x = call.node.input_type(1);
   const Symbol along = call.node.symbol(0);
-  std::vector<Walked> loops;
+  std::vector<IndexLoop> loops;
   std::int64_t threads = 1;
   for (const plan::Dim& dim : x.dims) {
     if (dim.index == along) continue;

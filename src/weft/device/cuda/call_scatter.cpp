@@ -24,17 +24,17 @@ constexpr std::int64_t kFewPoints = 8;  // up to here every element searches all
 
 // The loops of a scatter-add by role, with strides in positions, x and the result.
 struct Loops {
-  std::vector<Walked> kept;     // in positions and the result: independent tables
-  std::vector<Walked> summed;   // only in positions: points
-  std::vector<Walked> inner;    // in x and the result: a row
-  std::vector<Walked> dropped;  // only in x: summed within a point
-  std::vector<Walked> rows;     // the result's rows, with a stride only there
+  std::vector<IndexLoop> kept;     // in positions and the result: independent tables
+  std::vector<IndexLoop> summed;   // only in positions: points
+  std::vector<IndexLoop> inner;    // in x and the result: a row
+  std::vector<IndexLoop> dropped;  // only in x: summed within a point
+  std::vector<IndexLoop> rows;     // the result's rows, with a stride only there
   std::int64_t pack = 1;        // elements of the last inner loop moved together
 };
 
-std::int64_t count(const std::vector<Walked>& loops) {
+std::int64_t count(const std::vector<IndexLoop>& loops) {
   std::int64_t points = 1;
-  for (const Walked& loop : loops) points *= loop.size;
+  for (const IndexLoop& loop : loops) points *= loop.size;
   return points;
 }
 
@@ -60,7 +60,7 @@ Loops find_loops(const Call& call) {
   for (const plan::Dim& dim : inner) loops.inner.push_back({dim.size, strides(dim.index)});
   loops.rows = row_parts(y, call.node.result_type(0), call.node.symbol(0));
   if (loops.pack > 1) {
-    Walked& last = loops.inner.back();
+    IndexLoop& last = loops.inner.back();
     last.size /= loops.pack;
     for (std::int64_t& stride : last.strides) stride *= loops.pack;
   }
@@ -212,7 +212,7 @@ class ScatterKernel final : public Kernel {
 
   std::int64_t scratch_bytes() const override { return counts_bytes() + sizes_.rows * kNoted * 4; }
 
-  Code launch(const LaunchPlace& at, const program::Task&) const override {
+  Code launch(const LaunchContext& at, const program::Task&) const override {
     if (sizes_.warps == 0) return 0;
     const DevicePointer counts = at.scratch, noted = counts + static_cast<DevicePointer>(counts_bytes());
     if (const Code code =

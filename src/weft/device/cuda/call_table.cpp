@@ -15,7 +15,7 @@ Made make_table(const Call& call) {
   const Symbol along = call.node.symbol(0);
   const bool whole_rows = y.rank() > 0 && positions.find(y.dims.back().index) == nullptr;
   const std::int64_t pack = whole_rows ? pack_along(call, 1, y.dims.back().index) : 1;
-  std::vector<Walked> loops;
+  std::vector<IndexLoop> loops;
   for (const plan::Dim& dim : y.dims) {
     const std::int64_t each = pack > 1 && dim.index == y.dims.back().index ? pack : 1;
     loops.push_back({dim.size / each,

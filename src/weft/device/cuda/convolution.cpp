@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "weft/device/cuda/kept_choice.h"
+#include "weft/device/cuda/stored_choice.h"
 #include "weft/device/cuda/kernel_source.h"
 #include "weft/device/cuda/trial.h"
 #include "weft/plan/ops/convolution.h"
@@ -112,7 +112,7 @@ class LibraryConvolution final : public Kernel {
     return transposed_bytes() + static_cast<std::int64_t>(way_.workspace);
   }
 
-  Code launch(const LaunchPlace& at, const program::Task&) const override {
+  Code launch(const LaunchContext& at, const program::Task&) const override {
     std::array<DevicePointer, 3> seen = memory_.at;
     DevicePointer next = at.scratch;
     if (way_.layout == kChannelsLast)
@@ -137,7 +137,7 @@ class LibraryConvolution final : public Kernel {
     return bytes;
   }
 
-  Code transpose(const LaunchPlace& at, DevicePointer from, DevicePointer to,
+  Code transpose(const LaunchContext& at, DevicePointer from, DevicePointer to,
                  const Transposed& tensor) const {
     constexpr std::int64_t kTile = 64;
     Parameters parameters;
@@ -147,7 +147,7 @@ class LibraryConvolution final : public Kernel {
     return parameters.launch(at, memory_.transpose, {static_cast<unsigned>(tiles), 1}, {256, 1});
   }
 
-  Code convolve(const LaunchPlace& at, const std::array<DevicePointer, 3>& seen,
+  Code convolve(const LaunchContext& at, const std::array<DevicePointer, 3>& seen,
                 DevicePointer workspace) const {
     static std::mutex mutex;  // the handle has a single current stream
     const std::lock_guard lock(mutex);
@@ -221,7 +221,7 @@ class Choice {
     const std::string key = print_key(*gpu);
     const std::lock_guard lock(mutex);
     if (const auto found = chosen.find(key); found != chosen.end()) return found->second;
-    if (const auto kept = kept_choice(key))
+    if (const auto kept = stored_choice(key))
       for (const Way& way : ways_)
         if (static_cast<std::uint64_t>(way.layout) == (*kept)[0] &&
             static_cast<std::uint64_t>(way.algorithm) == (*kept)[1])
@@ -301,7 +301,7 @@ class Choice {
       for (DevicePointer& one : at) one += trial->memory();
       kernels.push_back(make(way, at));
       launches.push_back(
-          [kernel = kernels.back().get()](const LaunchPlace& place) { return kernel->launch(place, {}); });
+          [kernel = kernels.back().get()](const LaunchContext& place) { return kernel->launch(place, {}); });
     }
     return trial->fastest(launches, trial->place(trial->memory() + static_cast<DevicePointer>(bytes)));
   }

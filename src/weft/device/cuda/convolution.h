@@ -2,7 +2,7 @@
 //
 // Values are stored as planes (NCHW), but cuDNN's fastest kernels for narrow types use
 // channels-last. So each convolution is measured both ways, directly and with layout conversions
-// before and after. The faster one is kept on disk (kept_choice.h).
+// before and after. The faster one is kept on disk (stored_choice.h).
 #pragma once
 #include "weft/device/cuda/call.h"
 

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "weft/base/check.h"
-#include "weft/base/do_all.h"
+#include "weft/base/parallel_for.h"
 #include "weft/base/private_folder.h"
 #include "weft/device/cuda/compile.h"
 #include "weft/device/cuda/kernels.h"
@@ -29,7 +29,7 @@ class GpuMemory final : public Memory {
  public:
   GpuMemory(std::shared_ptr<Gpu> gpu, DevicePointer at) : gpu_(std::move(gpu)), at_(at) {}
   ~GpuMemory() override {
-    if (gpu_->enter_to_give_back()) gpu_->driver().free(at_);
+    if (gpu_->enter_to_release()) gpu_->driver().free(at_);
   }
   Address address() const override { return Address(reinterpret_cast<std::byte*>(at_)); }
 
@@ -43,7 +43,7 @@ class PageLocked final : public HostMemory {
   PageLocked(std::shared_ptr<Gpu> gpu, void* at, std::size_t bytes)
       : gpu_(std::move(gpu)), at_(at), bytes_(bytes) {}
   ~PageLocked() override {
-    if (gpu_->enter_to_give_back()) gpu_->driver().free_host(at_);
+    if (gpu_->enter_to_release()) gpu_->driver().free_host(at_);
   }
   std::span<std::byte> bytes() const override { return {static_cast<std::byte*>(at_), bytes_}; }
 
@@ -60,7 +60,7 @@ Status check_versions(const Driver& driver, const Compiler& compiler) {
   compiler.version(&major, &minor);
   const int made_for = version / 1000;
   if (major <= made_for) return {};
-  return world_error(
+  return environment_error(
       fmt::format("the NVIDIA driver is made for CUDA {}.{}, and libnvrtc is CUDA {}.{}'s: it does not "
                   "run what that compiles",
                   made_for, version % 1000 / 10, major, minor),
@@ -88,12 +88,12 @@ Gpu::Gpu(const Driver& driver, int ordinal, int device, Handle context, bool exa
 Result<std::shared_ptr<Gpu>> Gpu::open(int ordinal, bool exact) {
   WEFT_TRY(driver, cuda::driver());
   if (is_any_abandoned())
-    return world_error(fmt::format("cuda:{} has not ended what it was given before", ordinal),
+    return environment_error(fmt::format("cuda:{} has not ended what it was given before", ordinal),
                        "restart the program");
   int count = 0;
   WEFT_TRY_STATUS(check(driver->device_count(&count), "count its devices"));
   if (ordinal < 0 || ordinal >= count)
-    return world_error(fmt::format("this machine has {} GPUs: there is no cuda:{}", count, ordinal),
+    return environment_error(fmt::format("this machine has {} GPUs: there is no cuda:{}", count, ordinal),
                        "they are counted from 0; CUDA_VISIBLE_DEVICES hides some");
   int device = 0, major = 0, minor = 0, processors = 1;
   WEFT_TRY_STATUS(check(driver->device(&device, ordinal), "be opened"));
@@ -101,7 +101,7 @@ Result<std::shared_ptr<Gpu>> Gpu::open(int ordinal, bool exact) {
   WEFT_TRY_STATUS(check(driver->device_attribute(&minor, kMinor, device), "say what it is"));
   WEFT_TRY_STATUS(check(driver->device_attribute(&processors, kMultiprocessors, device), "say what it is"));
   if (major < 8)
-    return world_error(
+    return environment_error(
         fmt::format("cuda:{} has compute capability {}.{}; 8.0 or more is needed", ordinal, major, minor),
         "leave out ON GPU to run on the CPU");
   WEFT_TRY(compiler, cuda::compiler());
@@ -119,7 +119,7 @@ Result<std::shared_ptr<Gpu>> Gpu::open(int ordinal, bool exact) {
 }
 
 Gpu::~Gpu() {
-  if (!enter_to_give_back()) {
+  if (!enter_to_release()) {
     (void)products_.release();  // cuBLAS would wait for the GPU
     return;
   }
@@ -187,9 +187,9 @@ Result<std::unique_ptr<device::Kernel>> Gpu::make_kernel(const program::Program&
 namespace {
 
 // Collects the sources of kernels, which are made but never launched.
-class SeenTexts final : public Functions {
+class SourceCollector final : public Functions {
  public:
-  explicit SeenTexts(Gpu& gpu) : gpu_(gpu) {}
+  explicit SourceCollector(Gpu& gpu) : gpu_(gpu) {}
 
   Result<Handle> function(const std::string& text, const std::string&, std::int64_t) override {
     if (seen_.insert(text).second) texts.push_back(text);
@@ -218,7 +218,7 @@ Digest Gpu::digest(const std::string& text) const { return Hasher().text(text).t
 Status Gpu::prepare(const program::Program& program) {
   enter();
   rows_->choose(program);
-  SeenTexts all(*this);
+  SourceCollector all(*this);
   alignas(256) static std::byte nowhere[256];
   for (const program::Unit& unit : program.units)
     if (!std::holds_alternative<program::Exchange>(unit.kernel))
@@ -239,7 +239,7 @@ void Gpu::compile_all(std::vector<std::string> texts) {
           !modules_.contains(of) && !images_.contains(of) && seen.insert(of).second)
         missing.push_back(std::move(text));
   }
-  do_all(missing.size(), [&](std::size_t i) {
+  parallel_for(missing.size(), [&](std::size_t i) {
     const Digest of = digest(missing[i]);
     auto image = compiled(missing[i], of);
     if (!image.ok()) return;  // reported when its kernel is made

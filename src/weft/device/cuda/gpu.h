@@ -72,7 +72,7 @@ class Gpu final : public Device, public Functions, public std::enable_shared_fro
   // Makes the context current on this thread, as driver calls need.
   void enter() const { driver_.set_context(context_); }
   // The same before releasing a resource; false if the call would hang.
-  bool enter_to_give_back() const {
+  bool enter_to_release() const {
     if (!is_abandoned()) enter();
     return !is_abandoned();
   }
@@ -113,7 +113,7 @@ class Gpu final : public Device, public Functions, public std::enable_shared_fro
 std::string cache_folder();
 
 // What a launch needs from its stream.
-struct LaunchPlace {
+struct LaunchContext {
   const Gpu& gpu;
   Handle stream;
   Handle blas;
@@ -126,7 +126,7 @@ struct LaunchPlace {
 class Kernel : public device::Kernel {
  public:
   // Returns 0, or the code of the first call that failed.
-  virtual Code launch(const LaunchPlace& at, const program::Task& task) const = 0;
+  virtual Code launch(const LaunchContext& at, const program::Task& task) const = 0;
   // What it computes, for error messages.
   std::string what;
 };

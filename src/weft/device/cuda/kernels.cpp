@@ -62,9 +62,9 @@ Result<std::unique_ptr<Kernel>> make_copy(Functions& gpu, const program::Program
       pack * plan::size_in_bytes(copy.from.dtype), pack, pack > 1 ? "Pack" : type_name(copy.from.dtype),
       pack > 1 ? "Pack" : type_name(copy.to.dtype));
   WEFT_TRY(function, gpu.function(text, "weft_call"));
-  return std::unique_ptr<Kernel>(std::make_unique<TextKernel>(
+  return std::unique_ptr<Kernel>(std::make_unique<RangeKernel>(
       function, std::vector{pointer(program, copy.from, memory), pointer(program, copy.to, memory)},
-      TextKernel::Shape{.items = copy.to.elements() / pack}));
+      RangeKernel::Shape{.items = copy.to.elements() / pack}));
 }
 
 Result<std::unique_ptr<Kernel>> make_combine(Functions& gpu, const program::Program& program,
@@ -84,10 +84,10 @@ Result<std::unique_ptr<Kernel>> make_combine(Functions& gpu, const program::Prog
       type_name(combine.result.dtype));
   WEFT_TRY(function, gpu.function(text, "weft_call"));
   return std::unique_ptr<Kernel>(
-      std::make_unique<TextKernel>(function,
+      std::make_unique<RangeKernel>(function,
                                    std::vector{pointer(memory + program.buffer(combine.partials).offset),
                                                pointer(program, combine.result, memory)},
-                                   TextKernel::Shape{.items = combine.elements}));
+                                   RangeKernel::Shape{.items = combine.elements}));
 }
 
 }  // namespace

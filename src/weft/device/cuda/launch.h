@@ -20,15 +20,15 @@ class Parameters {
     return *this;
   }
 
-  Code launch(const LaunchPlace& at, Handle function, std::array<unsigned, 2> grid,
+  Code launch(const LaunchContext& at, Handle function, std::array<unsigned, 2> grid,
               std::array<unsigned, 2> block, std::int64_t shared_bytes = 0) {
     return at.gpu.driver().launch(function, grid[0], grid[1], 1, block[0], block[1], 1,
                                   static_cast<unsigned>(shared_bytes), at.stream, addresses().data(),
                                   nullptr);
   }
   // For kernels whose blocks wait for each other.
-  Code launch_together(const LaunchPlace& at, Handle function, unsigned blocks, unsigned threads) {
-    return at.gpu.driver().launch_together(function, blocks, 1, 1, threads, 1, 1, 0, at.stream,
+  Code launch_cooperative(const LaunchContext& at, Handle function, unsigned blocks, unsigned threads) {
+    return at.gpu.driver().launch_cooperative(function, blocks, 1, 1, threads, 1, 1, 0, at.stream,
                                            addresses().data());
   }
 
@@ -56,7 +56,7 @@ inline unsigned blocks_for(std::int64_t items, std::int64_t each) {
 
 // A kernel `weft_call(pointers.., long long begin, long long end)` with a grid-stride loop over
 // elements, or over items that one block each computes.
-class TextKernel final : public Kernel {
+class RangeKernel final : public Kernel {
  public:
   struct Shape {
     std::int64_t each = 1;  // threads per item
@@ -64,10 +64,10 @@ class TextKernel final : public Kernel {
     std::int64_t items = 0;
   };
 
-  TextKernel(Handle function, std::vector<DevicePointer> pointers, Shape shape)
+  RangeKernel(Handle function, std::vector<DevicePointer> pointers, Shape shape)
       : function_(function), pointers_(std::move(pointers)), shape_(shape) {}
 
-  Code launch(const LaunchPlace& at, const program::Task&) const override {
+  Code launch(const LaunchContext& at, const program::Task&) const override {
     const std::int64_t begin = 0, end = shape_.items;
     if (begin >= end) return 0;
     Parameters parameters;

@@ -38,7 +38,7 @@ Result<std::unique_ptr<Multiplier>> Multiplier::make(const BlasLt& library, Hand
 }
 
 Multiplier::~Multiplier() {
-  if (wishes_ != nullptr) library_.destroy_wishes(wishes_);
+  if (wishes_ != nullptr) library_.destroy_preference(wishes_);
   for (const Handle matrix : {a_, b_, c_})
     if (matrix != nullptr) library_.destroy_matrix(matrix);
   if (product_ != nullptr) library_.destroy_product(product_);
@@ -68,9 +68,9 @@ Status Multiplier::describe() {
   WEFT_TRY_STATUS(matrix(b_, what_.type, what_.transposed_b ? n : k, what_.transposed_b ? k : n, what_.ldb,
                          what_.b_stride));
   WEFT_TRY_STATUS(matrix(c_, what_.c_type, m, n, what_.ldc, what_.c_stride));
-  WEFT_TRY_STATUS(told(library_.create_wishes(&wishes_)));
+  WEFT_TRY_STATUS(told(library_.create_preference(&wishes_)));
   const auto wish = [&](int attribute, auto value) {
-    return told(library_.set_wish(wishes_, attribute, &value, sizeof value));
+    return told(library_.set_preference(wishes_, attribute, &value, sizeof value));
   };
   WEFT_TRY_STATUS(wish(kWorkspaceBytes, static_cast<std::uint64_t>(kBlasWorkspace)));
   WEFT_TRY_STATUS(wish(kSumsOfParts, kInComputeType));
@@ -99,7 +99,7 @@ Code Multiplier::multiply(const ProductAlgorithm& algorithm, DevicePointer a, De
                           DevicePointer c, DevicePointer workspace, Handle stream) const {
   const float one = 1, beta = what_.adds ? 1.0f : 0.0f;
   const auto place = [](DevicePointer pointer) { return reinterpret_cast<void*>(pointer); };
-  return of_blas(library_.multiply(handle_, product_, &one, place(a), a_, place(b), b_, &beta, place(c), c_,
+  return blas_code(library_.multiply(handle_, product_, &one, place(a), a_, place(b), b_, &beta, place(c), c_,
                                    place(c), c_, algorithm.data(), place(workspace), kBlasWorkspace, stream));
 }
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "weft/device/cuda/api.h"
-#include "weft/device/cuda/kept_choice.h"
+#include "weft/device/cuda/stored_choice.h"
 
 namespace weft::device::cuda {
 

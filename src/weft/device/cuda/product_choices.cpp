@@ -68,7 +68,7 @@ void ProductChoices::choose(std::span<const Multiplication> all) {
     auto multiplier = Multiplier::make(*library_, handle_, *one.what);
     if (!multiplier.ok()) continue;
     const std::string key = full_key(*one.what);
-    std::optional<ProductAlgorithm> chosen = kept_choice(key);
+    std::optional<ProductAlgorithm> chosen = stored_choice(key);
     if (chosen && !(*multiplier)->can_use(*chosen)) chosen.reset();
     if (!chosen) {
       const auto candidates = (*multiplier)->candidates(kCandidates);
@@ -97,7 +97,7 @@ ProductAlgorithm ProductChoices::fastest(const Multiplier& multiplier,
                       workspace = at_c + static_cast<DevicePointer>(c);
   std::vector<Trial::Launch> launches;
   for (const Multiplier::Candidate& one : candidates)
-    launches.push_back([&, algorithm = one.algorithm](const LaunchPlace& at) {
+    launches.push_back([&, algorithm = one.algorithm](const LaunchContext& at) {
       return multiplier.multiply(algorithm, at_a, at_b, at_c, workspace, at.stream);
     });
   return candidates[trial->fastest(launches, trial->place())].algorithm;

@@ -52,7 +52,7 @@ class ProductKernel final : public Kernel {
     // Smaller products take too little time to matter.
     constexpr std::int64_t kLarge = std::int64_t{1} << 31;
     const bool cuts = sides.dtype != plan::DType::f32 && round == nullptr;
-    pieces_ = even_pieces(product, cuts ? kLarge : INT64_MAX);
+    pieces_ = split_evenly(product, cuts ? kLarge : INT64_MAX);
     exact_ = gpu.exact();
     // Sums of several terms are rare and would need two variants (beta 0 and 1), so no algorithm is
     // chosen.
@@ -65,7 +65,7 @@ class ProductKernel final : public Kernel {
   }
 
   // Runs the whole unit: the grid divides the work, not the tasks.
-  Code launch(const LaunchPlace& at, const program::Task&) const override {
+  Code launch(const LaunchContext& at, const program::Task&) const override {
     if (product_.m == 0 || product_.n == 0) return 0;
     for (std::int64_t point = 0; point < points_; ++point) {
       std::int64_t rest = point, a = 0, b = 0, c = 0;
@@ -88,7 +88,7 @@ class ProductKernel final : public Kernel {
     return base + static_cast<DevicePointer>(index * plan::size_in_bytes(sides_.dtype));
   }
 
-  Code sum(const LaunchPlace& at, std::int64_t a, std::int64_t b, std::int64_t c) const {
+  Code sum(const LaunchContext& at, std::int64_t a, std::int64_t b, std::int64_t c) const {
     for (std::int64_t term = 0; term < terms_; ++term) {
       std::int64_t rest = term, to_a = a, to_b = b;
       for (std::size_t i = product_.summed.size(); i-- > 0;) {
@@ -155,7 +155,7 @@ class ProductKernel final : public Kernel {
     return made;
   }
 
-  Code multiply(const LaunchPlace& at, std::size_t which, const Sides& from, bool adds) const {
+  Code multiply(const LaunchContext& at, std::size_t which, const Sides& from, bool adds) const {
     const ProductPiece& piece = pieces_[which];
     const DevicePointer a = element(from.a, piece.a), b = element(from.b, piece.b),
                         c = round_ != nullptr ? at.scratch : element(from.c, piece.c);
@@ -165,7 +165,7 @@ class ProductKernel final : public Kernel {
     const float one = 1, beta = adds ? 1.0f : 0.0f;
     const auto whole = [](std::int64_t value) { return static_cast<int>(value); };
     const auto place = [](DevicePointer pointer) { return reinterpret_cast<void*>(pointer); };
-    return of_blas(blas_.multiply(
+    return blas_code(blas_.multiply(
         at.blas, product.transposed_a ? kTransposed : kAsIs, product.transposed_b ? kTransposed : kAsIs,
         whole(product.m), whole(product.n), whole(product.k), &one, place(b), product.type,
         whole(product.lda), product.a_stride, place(a), product.type, whole(product.ldb), product.b_stride,

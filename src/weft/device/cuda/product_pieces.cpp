@@ -17,7 +17,7 @@ std::vector<program::Range> cut_evenly(std::int64_t size) {
 
 }  // namespace
 
-std::vector<ProductPiece> even_pieces(const program::MatrixProduct& product, std::int64_t least_work) {
+std::vector<ProductPiece> split_evenly(const program::MatrixProduct& product, std::int64_t least_work) {
   const program::Operand &a = product.a, &b = product.b, &c = product.c;
   const bool strides_are_even =
       a.row_stride % kEven == 0 && b.row_stride % kEven == 0 && c.row_stride % kEven == 0;

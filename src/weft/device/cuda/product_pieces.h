@@ -20,6 +20,6 @@ struct ProductPiece {
 };
 
 // In execution order; a single piece if splitting does not pay.
-std::vector<ProductPiece> even_pieces(const program::MatrixProduct& product, std::int64_t least_work);
+std::vector<ProductPiece> split_evenly(const program::MatrixProduct& product, std::int64_t least_work);
 
 }  // namespace weft::device::cuda

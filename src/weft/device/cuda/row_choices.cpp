@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "weft/device/cuda/gpu.h"
-#include "weft/device/cuda/kept_choice.h"
+#include "weft/device/cuda/stored_choice.h"
 #include "weft/device/cuda/kernels.h"
 #include "weft/device/cuda/trial.h"
 
@@ -68,7 +68,7 @@ void RowChoices::choose(const program::Program& program) {
   std::vector<std::string> texts;
   const auto full_key = [&](const Wanted& one) { return fmt::format("{} on {}", one.key, gpu_.model()); };
   for (auto& [key, one] : wanted) {
-    if (const auto kept = kept_choice(full_key(one))) {
+    if (const auto kept = stored_choice(full_key(one))) {
       const RowShape shape{static_cast<int>((*kept)[0]), static_cast<std::int64_t>((*kept)[1])};
       if (std::ranges::find(one.shapes, shape) != one.shapes.end()) {
         chosen_.emplace(key, shape);
@@ -119,7 +119,7 @@ RowShape RowChoices::fastest(const program::RowLoop& loop, std::span<const RowSh
   if (!trial || !trial->start_cold() || !make(trial->memory())) return shapes.front();
   std::vector<Trial::Launch> launches;
   for (const auto& kernel : kernels)
-    launches.push_back([&kernel](const LaunchPlace& at) { return kernel->launch(at, {}); });
+    launches.push_back([&kernel](const LaunchContext& at) { return kernel->launch(at, {}); });
   return shapes[trial->fastest(launches, trial->place(trial->memory() + static_cast<DevicePointer>(bytes)))];
 }
 

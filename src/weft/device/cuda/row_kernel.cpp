@@ -55,7 +55,7 @@ class RowKernel final : public Kernel {
   std::int64_t scratch_bytes() const override { return scratch_; }
 
   // Runs the whole unit: the grid divides the work, not the tasks.
-  Code launch(const LaunchPlace& at, const program::Task&) const override {
+  Code launch(const LaunchContext& at, const program::Task&) const override {
     const auto scratch = [&](std::int64_t offset) { return at.scratch + static_cast<DevicePointer>(offset); };
     if (length_ > 0 && (rows_ > 0 || source_.sums_in_threads)) {
       Parameters parameters;
@@ -87,7 +87,7 @@ class RowKernel final : public Kernel {
   }
 
  private:
-  Code add_all(const LaunchPlace& at) const {
+  Code add_all(const LaunchContext& at) const {
     Parameters parameters;
     std::int64_t most = 0;
     for (std::size_t k = 0; k < sums_.size(); ++k) {

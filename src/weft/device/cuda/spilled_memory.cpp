@@ -17,7 +17,7 @@ class SpilledMemory final : public Memory {
  public:
   SpilledMemory(std::shared_ptr<Gpu> gpu, std::size_t bytes) : gpu_(std::move(gpu)), bytes_(bytes) {}
   ~SpilledMemory() override {
-    if (!gpu_->enter_to_give_back()) return;
+    if (!gpu_->enter_to_release()) return;
     const Driver& driver = gpu_->driver();
     for (const Part& part : parts_) {
       driver.unmap(at_ + part.from, part.bytes);

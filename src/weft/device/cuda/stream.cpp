@@ -18,7 +18,7 @@ class GpuEvent final : public Event {
  public:
   GpuEvent(std::shared_ptr<Gpu> gpu, Handle event) : gpu_(std::move(gpu)), event_(event) {}
   ~GpuEvent() override {
-    if (gpu_->enter_to_give_back()) gpu_->driver().destroy_event(event_);
+    if (gpu_->enter_to_release()) gpu_->driver().destroy_event(event_);
   }
   bool is_done() const override {
     constexpr Code kNotReady = 600;
@@ -47,7 +47,7 @@ class GpuRecording final : public Recording {
  public:
   GpuRecording(std::shared_ptr<Gpu> gpu, Handle executable) : gpu_(std::move(gpu)), executable_(executable) {}
   ~GpuRecording() override {
-    if (gpu_->enter_to_give_back()) gpu_->driver().destroy_executable(executable_);
+    if (gpu_->enter_to_release()) gpu_->driver().destroy_executable(executable_);
   }
   Handle handle() const { return executable_; }
 
@@ -60,7 +60,7 @@ class GpuStream final : public RecordingStream {
  public:
   GpuStream(std::shared_ptr<Gpu> gpu, const Blas& blas) : gpu_(std::move(gpu)), blas_(blas) {}
   ~GpuStream() override {
-    if (!gpu_->enter_to_give_back()) return;
+    if (!gpu_->enter_to_release()) return;
     if (stream_ != nullptr) gpu_->driver().synchronize(stream_);
     if (handle_ != nullptr) blas_.destroy(handle_);
     if (stream_ != nullptr) gpu_->driver().destroy_stream(stream_);
@@ -72,20 +72,20 @@ class GpuStream final : public RecordingStream {
     int least = 0, greatest = 0;
     WEFT_TRY_STATUS(check(gpu_->driver().priorities(&least, &greatest), "say which streams go first"));
     WEFT_TRY_STATUS(
-        check(gpu_->driver().create_stream(&stream_, kNonBlocking, options.is_urgent ? greatest : least),
+        check(gpu_->driver().create_stream(&stream_, kNonBlocking, options.high_priority ? greatest : least),
               "make a stream"));
     if (!options.computes) return {};
     WEFT_TRY(memory, gpu_->allocate(options.scratch_bytes + kBlasWorkspace));
     scratch_ = std::move(memory);
-    WEFT_TRY_STATUS(check(of_blas(blas_.create(&handle_)), "start cuBLAS"));
-    WEFT_TRY_STATUS(check(of_blas(blas_.set_stream(handle_, stream_)), "start cuBLAS"));
+    WEFT_TRY_STATUS(check(blas_code(blas_.create(&handle_)), "start cuBLAS"));
+    WEFT_TRY_STATUS(check(blas_code(blas_.set_stream(handle_, stream_)), "start cuBLAS"));
     // cuBLAS's products occupy their SMs until they end; all other kernels have short blocks.
-    leaves_room_ = options.leaves_room && gpu_->processors() > 8 * kRoom;
-    if (leaves_room_)
+    leaves_sms_free_ = options.leaves_sms_free && gpu_->processors() > 8 * kRoom;
+    if (leaves_sms_free_)
       WEFT_TRY_STATUS(
-          check(of_blas(blas_.set_processors(handle_, static_cast<int>(gpu_->processors() - kRoom))),
+          check(blas_code(blas_.set_sm_count(handle_, static_cast<int>(gpu_->processors() - kRoom))),
                 "leave processors to others"));
-    return check(of_blas(blas_.set_workspace(handle_, scratch_->address().raw(), kBlasWorkspace)),
+    return check(blas_code(blas_.set_workspace(handle_, scratch_->address().raw(), kBlasWorkspace)),
                  "start cuBLAS");
   }
 
@@ -96,12 +96,12 @@ class GpuStream final : public RecordingStream {
     if (!failure_.ok()) return;
     gpu_->enter();
     const DevicePointer scratch = scratch_ ? pointer(scratch_->address() + kBlasWorkspace) : 0;
-    const LaunchPlace at{*gpu_,
+    const LaunchContext at{*gpu_,
                          stream_,
                          handle_,
                          scratch,
-                         scratch_ && !leaves_room_ ? pointer(scratch_->address()) : 0,
-                         leaves_room_ ? kRoom : 0};
+                         scratch_ && !leaves_sms_free_ ? pointer(scratch_->address()) : 0,
+                         leaves_sms_free_ ? kRoom : 0};
     if (const Code code = mine.launch(at, task); code != 0) note(code, "run " + mine.what);
   }
   void copy_in(Address to, std::span<const std::byte> from) override {
@@ -172,7 +172,7 @@ class GpuStream final : public RecordingStream {
       }
       teller_ = *made;
     }
-    const LaunchPlace at{*gpu_, stream_, nullptr, 0};
+    const LaunchContext at{*gpu_, stream_, nullptr, 0};
     note(Parameters()
              .pointer(reinterpret_cast<DevicePointer>(&word))
              .whole(static_cast<std::int64_t>(number))
@@ -191,8 +191,8 @@ class GpuStream final : public RecordingStream {
   void note(Code code, std::string_view what) {
     if (code == 0 || !failure_.ok()) return;
     // An asynchronous kernel failure is returned by whatever call comes next.
-    Status status = check(code, is_of_kernel(code) ? "finish what it was given" : what);
-    failure_ = world_error(fmt::format("{}: {}", gpu_->name(), status.error().message), status.error().hint);
+    Status status = check(code, is_kernel_error(code) ? "finish what it was given" : what);
+    failure_ = environment_error(fmt::format("{}: {}", gpu_->name(), status.error().message), status.error().hint);
   }
 
   const std::shared_ptr<Gpu> gpu_;
@@ -200,7 +200,7 @@ class GpuStream final : public RecordingStream {
   std::unique_ptr<Memory> scratch_;
   Handle stream_ = nullptr, handle_ = nullptr;
   Handle teller_ = nullptr;
-  bool leaves_room_ = false;
+  bool leaves_sms_free_ = false;
   Status failure_;
 };
 

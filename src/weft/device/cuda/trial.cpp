@@ -65,11 +65,11 @@ Trial::~Trial() {
     if (taken != 0) gpu_.driver().free(taken);
 }
 
-LaunchPlace Trial::place(DevicePointer scratch) const {
+LaunchContext Trial::place(DevicePointer scratch) const {
   return {gpu_, raw_stream(*stream_), nullptr, scratch};
 }
 
-double Trial::seconds(const Launch& launch, const LaunchPlace& at, int times) {
+double Trial::seconds(const Launch& launch, const LaunchContext& at, int times) {
   if (cleared_by_ == 0 && launch(at) != 0) return kFailed;
   if (cleared_by_ != 0 && make_noise(cleared_by_, kClearing) != 0) return kFailed;
   const auto launch_all = [&] {
@@ -96,7 +96,7 @@ double Trial::seconds(const Launch& launch, const LaunchPlace& at, int times) {
   return end_->seconds_since(*begin_) / times;
 }
 
-std::size_t Trial::fastest(std::span<const Launch> launches, const LaunchPlace& at) {
+std::size_t Trial::fastest(std::span<const Launch> launches, const LaunchContext& at) {
   std::vector<double> best(launches.size(), kFailed);
   const std::vector<int> rounds = cleared_by_ != 0 ? std::vector{1, 1, 1, 1} : std::vector{2, 5};
   for (const int times : rounds)

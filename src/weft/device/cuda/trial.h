@@ -22,21 +22,21 @@ class Trial {
   DevicePointer memory() const { return memory_; }
 
   // Launches on the given stream; returns 0 on success.
-  using Launch = std::function<Code(const LaunchPlace& at)>;
+  using Launch = std::function<Code(const LaunchContext& at)>;
   // Index of the fastest. Each is measured several times; a later one must be clearly faster than
   // the first.
-  std::size_t fastest(std::span<const Launch> launches, const LaunchPlace& at);
+  std::size_t fastest(std::span<const Launch> launches, const LaunchContext& at);
   // From now on the cache is cleared before each launch: in a step, memory-bound kernels rarely hit
   // it. Returns false if there is no memory to clear it with.
   bool start_cold();
   // From now on launches are recorded and replayed, for kernels that take longer to launch than to
   // run.
   void record_launches() { records_ = true; }
-  LaunchPlace place(DevicePointer scratch = 0) const;
+  LaunchContext place(DevicePointer scratch = 0) const;
 
  private:
   explicit Trial(Gpu& gpu) : gpu_(gpu) {}
-  double seconds(const Launch& launch, const LaunchPlace& at, int times);
+  double seconds(const Launch& launch, const LaunchContext& at, int times);
   Code make_noise(DevicePointer at, std::int64_t bytes) const;
 
   Gpu& gpu_;

@@ -36,7 +36,7 @@ std::string unbiased(double beta) {
 }
 
 // Values common to all elements: the step and the schedule's factor are read from memory.
-std::string shared_text(const plan::NodeView& node, const program::OperatorCall& call) {
+std::string shared_source(const plan::NodeView& node, const program::OperatorCall& call) {
   const std::size_t first = program::updated_tensors(node.op());
   const bool counts = first == 4;
   const auto read = [&](std::size_t i) {
@@ -54,7 +54,7 @@ std::string shared_text(const plan::NodeView& node, const program::OperatorCall&
 
 // Computes y0, y1.., one per result, from x0, x1.., one element per tensor. Same as
 // device/cpu/lanes_optimizers.h.
-std::string element_text(const plan::NodeView& node) {
+std::string element_source(const plan::NodeView& node) {
   const plan::Operator* const op = &node.op();
   if (op == &ops::sgd()) return "const float y0 = x0 - lr * x1;";
   if (op == &ops::momentum())
@@ -67,7 +67,7 @@ std::string element_text(const plan::NodeView& node) {
       number(op == &ops::adamw() ? node.real(4) : 0));
 }
 
-std::string update_text(const plan::NodeView& node, const program::OperatorCall& call) {
+std::string update_source(const plan::NodeView& node, const program::OperatorCall& call) {
   const std::size_t tensors = program::updated_tensors(node.op());
   // A pack is read completely before any of it is written, since results may alias operands.
   std::string places, packs, takes, xs, single_xs, qs, sets, puts, single_puts;
@@ -88,7 +88,7 @@ std::string update_text(const plan::NodeView& node, const program::OperatorCall&
     puts += fmt::format("    ((weft_pack<{1}, kPack>*)r{0})[at] = q{0};\n", k, type);
     single_puts += fmt::format("      r{}[i] = y{};\n", k, y);
   }
-  const std::string element = "      " + element_text(node) + "\n";
+  const std::string element = "      " + element_source(node) + "\n";
   const std::string each_pack =
       "  #pragma unroll\n  for (int u = 0; u < kPacks; ++u) {\n"
       "    const long long at = begin / kPack + u * kThreads + threadIdx.x;\n"
@@ -102,7 +102,7 @@ std::string update_text(const plan::NodeView& node, const program::OperatorCall&
          "  const weft_tensor& one = weft_tensor_of_block(table);\n"
          "  const long long begin = (blockIdx.x - one.first) * kByBlock;\n"
          "  const long long end = begin + kByBlock < one.elements ? begin + kByBlock : one.elements;\n" +
-         shared_text(node, call) + places + packs + each_pack + takes + "  }\n" + each_pack + qs +
+         shared_source(node, call) + places + packs + each_pack + takes + "  }\n" + each_pack + qs +
          "    #pragma unroll\n    for (int k = 0; k < kPack; ++k) {\n" + xs + element + sets + "    }\n" +
          puts +
          "  }\n"
@@ -117,7 +117,7 @@ class UpdateKernel final : public Kernel {
   UpdateKernel(Handle function, std::vector<UpdateTable> tables)
       : function_(function), tables_(std::move(tables)) {}
 
-  Code launch(const LaunchPlace& at, const program::Task&) const override {
+  Code launch(const LaunchContext& at, const program::Task&) const override {
     for (const UpdateTable& table : tables_) {
       const UpdatedTensor& last = table.one[table.count - 1];
       const std::int64_t blocks = last.first + blocks_of(last);
@@ -180,7 +180,7 @@ Result<std::unique_ptr<Kernel>> make_update_kernel(Functions& gpu, const program
     tensor.elements = call.results.front().elements();
     tensor.in_packs = in_packs(call, tensor, tensors);
   }
-  WEFT_TRY(function, gpu.function(update_text(node, calls.front()), "weft_updates"));
+  WEFT_TRY(function, gpu.function(update_source(node, calls.front()), "weft_updates"));
   return std::unique_ptr<Kernel>(std::make_unique<UpdateKernel>(function, std::move(tables)));
 }
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "weft/plan/ops/attending.h"
+#include "weft/plan/ops/attention_geometry.h"
 #include "weft/plan/ops/operators.h"
 
 namespace weft::distribute {

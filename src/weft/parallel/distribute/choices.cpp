@@ -41,7 +41,7 @@ bool takes_one(const plan::Operator& op) {
   return is_one_of(op, {&ops::minimum(), &ops::maximum(), &ops::relu(), &ops::abs()});
 }
 // Computed as less(b, a).
-bool is_turned(const plan::Operator& op) { return is_one_of(op, {&ops::greater(), &ops::less_equal()}); }
+bool has_swapped_operands(const plan::Operator& op) { return is_one_of(op, {&ops::greater(), &ops::less_equal()}); }
 bool compares_with_zero(const plan::Operator& op) { return is_one_of(op, {&ops::relu(), &ops::abs()}); }
 
 // The joint outcomes of two decisions.
@@ -152,7 +152,7 @@ class Choices::Finder {
 
   Status add_comparison(const NodeView& node, ValueId a, ValueId b) {
     if (repeats(node)) return {};
-    if (is_turned(node.op())) std::swap(a, b);
+    if (has_swapped_operands(node.op())) std::swap(a, b);
     const By by = is_equality(node.op()) ? By::equality : takes_one(node.op()) ? By::taking_one : By::order;
     Numbers numbers{digest_of(a), digest_of(b)}, sorted = numbers;
     if (sorted.second < sorted.first) std::swap(sorted.first, sorted.second);

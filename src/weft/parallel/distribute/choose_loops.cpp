@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "weft/parallel/distribute/take_back_cuts.h"
+#include "weft/parallel/distribute/withdraw_slices.h"
 #include "weft/plan/ops/operators.h"
 #include "weft/plan/ops/sliding.h"
 
@@ -73,7 +73,7 @@ class NodeChooser {
       const std::int32_t ranks = mesh_.axes[axis].ranks;
       const std::int64_t size = node_.input_type(i).dims[static_cast<std::size_t>(dim)].size;
       const ops::Borders borders = sliding->borders(i, ranks);
-      if (std::max(borders.before, borders.after) > std::min(ceil_div(size, ranks), plan::kWidestBorder))
+      if (std::max(borders.before, borders.after) > std::min(ceil_div(size, ranks), plan::kMaxBorder))
         return false;
     }
     return true;
@@ -136,15 +136,15 @@ LoopChoices choose_loops(const plan::Graph& graph, const Signatures& signatures,
                          const StageUses& uses, const Exceptions& exceptions) {
   const std::size_t axes = mesh.axes.size();
   LoopChoices choices(graph.node_count(), axes);
-  std::vector<bool> made_of_nothing(graph.value_count());  // computed only from constants and positions
+  std::vector<bool> made_of_constants(graph.value_count());  // computed only from constants and positions
   std::vector<std::vector<LoopChoice>> by_kind(signatures.kinds() * uses.count());
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
     const NodeView node = graph.view(NodeId(n));
     if (ops::is_source(node.op())) continue;
     const plan::Signature& signature = signatures.of(node.id());
     const bool of_nothing = std::ranges::all_of(
-        node.node().inputs, [&](plan::ValueId input) { return made_of_nothing[input.value]; });
-    for (std::size_t k = 0; k < node.result_count(); ++k) made_of_nothing[node.result(k).value] = of_nothing;
+        node.node().inputs, [&](plan::ValueId input) { return made_of_constants[input.value]; });
+    for (std::size_t k = 0; k < node.result_count(); ++k) made_of_constants[node.result(k).value] = of_nothing;
     bool excepted = false;
     for (std::size_t axis = 0; axis < axes; ++axis) excepted |= exceptions.find(node.id(), axis) != nullptr;
     const std::span<const IndexList> lists = uses.lists(node.id());
@@ -161,7 +161,7 @@ LoopChoices choose_loops(const plan::Graph& graph, const Signatures& signatures,
     if (of_nothing && !excepted)
       for (std::size_t axis = 0; axis < axes; ++axis) choices.set(node.id(), axis, kWhole);
   }
-  take_back_cuts(graph, signatures, mesh, uses, exceptions, choices);
+  withdraw_slices(graph, signatures, mesh, uses, exceptions, choices);
   return choices;
 }
 

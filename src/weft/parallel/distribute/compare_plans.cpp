@@ -232,7 +232,7 @@ class Comparison {
     WEFT_TRY(held,
              spmd::interpret_on_mesh<T>(spread, plan_.mesh, mesh_sources(), numbers_, kMostProvenElements));
     for (std::size_t v = 0; v < graph().value_count(); ++v) {
-      const ValueId meant = meaning_of(*plans_.open, plan_, ValueId(v));
+      const ValueId meant = counterpart_of(*plans_.open, plan_, ValueId(v));
       if (!meant.valid()) continue;
       const plan::Type type = graph().type(ValueId(v));
       const Tensor<T>& right = expected[meant.value];

@@ -28,7 +28,7 @@ double held_bytes(const plan::Type& type, const Layout& layout, const Mesh& mesh
 // mixed-radix number.
 class Ways {
  public:
-  Ways(const plan::Type& type, const Mesh& mesh, std::span<const AxisPrice> prices, const Layout& from,
+  Ways(const plan::Type& type, const Mesh& mesh, std::span<const AxisCost> prices, const Layout& from,
        const Layout& to)
       : type_(type), mesh_(mesh), prices_(prices), goal_(to) {
     for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
@@ -143,7 +143,7 @@ class Ways {
     const double ranks = mesh_.axes[step.axis].ranks;
     double bytes = held_bytes(type_, here, mesh_);
     if (step.from.is_replicated()) return kLocalSeconds + bytes / ranks / kLocalBytesPerSecond;
-    const AxisPrice& price = prices_[step.axis];
+    const AxisCost& price = prices_[step.axis];
     if (step.to.has_borders()) {
       const double whole = static_cast<double>(type_.size_of(step.to.index));
       return std::max(price.latency_seconds, kLocalSeconds) +
@@ -158,7 +158,7 @@ class Ways {
 
   const plan::Type& type_;
   const Mesh& mesh_;
-  std::span<const AxisPrice> prices_;
+  std::span<const AxisCost> prices_;
   const Layout& goal_;
   std::vector<std::vector<AxisLayout>> choices_;
   std::vector<std::size_t> weights_;
@@ -174,7 +174,7 @@ void pack(const AxisLayout& layout, std::vector<std::uint64_t>& words) {
 
 }  // namespace
 
-Converter::Converter(const Mesh& mesh, std::span<const AxisPrice> prices)
+Converter::Converter(const Mesh& mesh, std::span<const AxisCost> prices)
     : mesh_(mesh), prices_(prices.begin(), prices.end()) {
   WEFT_CHECK(mesh.axes.size() <= kMostAxes);
   prices_.resize(mesh.axes.size());

@@ -46,7 +46,7 @@ class Converter {
  public:
   // `prices`: one per axis, or empty. REQUIRES: the mesh has at most kMostAxes axes and outlives
   // this.
-  Converter(const plan::Mesh& mesh, std::span<const AxisPrice> prices);
+  Converter(const plan::Mesh& mesh, std::span<const AxisCost> prices);
 
   // Null if there is no conversion: nothing converts to partial sums, and varying values convert to
   // nothing. The pointer is valid for the converter's lifetime. `id` identifies `type`.
@@ -57,7 +57,7 @@ class Converter {
   using Key = std::tuple<std::uint32_t, std::vector<std::uint64_t>>;
 
   const plan::Mesh& mesh_;
-  std::vector<AxisPrice> prices_;
+  std::vector<AxisCost> prices_;
   std::map<Key, Conversion> known_;  // seconds < 0: no conversion
 };
 

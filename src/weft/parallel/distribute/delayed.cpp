@@ -4,7 +4,7 @@
 #include <map>
 
 #include "weft/parallel/distribute/edit_plan.h"
-#include "weft/parallel/distribute/excuses.h"
+#include "weft/parallel/distribute/periodic_sums.h"
 #include "weft/parallel/distribute/trace_origins.h"
 #include "weft/plan/ops/operators.h"
 

@@ -9,7 +9,7 @@
 #include "weft/parallel/distribute/choose_loops.h"
 #include "weft/parallel/distribute/exceptions.h"
 #include "weft/parallel/distribute/holdings.h"
-#include "weft/parallel/distribute/open_nodes.h"
+#include "weft/parallel/distribute/decompose_nodes.h"
 #include "weft/parallel/distribute/run_node.h"
 #include "weft/parallel/distribute/signatures.h"
 #include "weft/parallel/distribute/source_layouts.h"
@@ -139,7 +139,7 @@ class Distributor {
 };
 
 Status check(const plan::Graph& graph, const Distribution& distribution, const DistributeOptions& options) {
-  if (is_in_time(distribution))
+  if (is_pipelined(distribution))
     return user_error("stages and micro-batches are not layouts: only the plan of a stage is distributed");
   WEFT_TRY_STATUS(plan::check(distribution.mesh));
   const std::size_t axes = distribution.mesh.axes.size();
@@ -187,11 +187,11 @@ Result<DistributedPlan> distribute(const plan::Graph& graph, const Distribution&
   WEFT_TRY(exceptions, Exceptions::resolve(graph, signatures, distribution));
   WEFT_TRY(stages, stages_of(graph, distribution, options));
   WEFT_TRY(uses, StageUses::of(graph, distribution, stages));
-  std::vector<NodeId> nodes = choose_openings(graph, signatures, distribution.mesh, uses, exceptions);
+  std::vector<NodeId> nodes = choose_decompositions(graph, signatures, distribution.mesh, uses, exceptions);
   if (nodes.empty()) return spread(graph, distribution, options, signatures, exceptions, uses);
 
-  std::optional<Openings> own_openings;
-  Openings& openings = options.openings != nullptr ? *options.openings : own_openings.emplace(graph);
+  std::optional<DecompositionCache> own_openings;
+  DecompositionCache& openings = options.openings != nullptr ? *options.openings : own_openings.emplace(graph);
   WEFT_TRY(open, openings.of(nodes));
   WEFT_TRY(open_exceptions, Exceptions::resolve(open->graph, open->signatures, distribution));
   WEFT_TRY(open_stages, stages_of(open->graph, distribution, options));

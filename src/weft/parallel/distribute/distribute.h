@@ -11,7 +11,7 @@
 // the same layout. Partial sums stay partial as long as operators can pass them on. Sources get
 // their layouts from their readers and from what is sharded. A parameter's next value is converted
 // to the layout of the parameter. An operator that needs an index whole which an axis slices first
-// is decomposed beforehand where possible (open_nodes.h).
+// is decomposed beforehand where possible (decompose_nodes.h).
 //
 // The result is a plan that spmd::infer_layouts accepts; nothing about it is implicit.
 #pragma once
@@ -27,7 +27,7 @@
 namespace weft::distribute {
 
 // The link costs that compare conversions where several lead to one layout.
-struct AxisPrice {
+struct AxisCost {
   double latency_seconds = 5e-6;
   double bytes_per_second = 50e9;  // per direction and rank
   // The axis is time: micro-batches run one after the other on the same rank. A sum along it
@@ -36,14 +36,14 @@ struct AxisPrice {
   bool in_time = false;
 };
 
-class Openings;
+class DecompositionCache;
 class Signatures;
 
 struct DistributeOptions {
-  std::vector<AxisPrice> prices = {};  // one per mesh axis; empty: all equal
+  std::vector<AxisCost> prices = {};  // one per mesh axis; empty: all equal
   // The signatures of the graph, for callers that distribute it often; null: computed here.
   const Signatures* signatures = nullptr;
-  Openings* openings = nullptr;  // likewise, of that graph (open_nodes.h)
+  DecompositionCache* openings = nullptr;  // likewise, of that graph (decompose_nodes.h)
   // The backward pass gathers again what the forward pass gathered, instead of keeping it.
   bool gather_again = true;
   // A parameter that would leave fewer elements than this per rank is not sharded: gathering it
@@ -55,9 +55,9 @@ struct DistributeOptions {
 };
 
 // How a plan's steps are split into stages and micro-batches. The plan then covers the mesh of one
-// stage, with the micro-batches as its last axis if there are several. pipeline/in_time.h makes it;
+// stage, with the micro-batches as its last axis if there are several. pipeline/pipelined_plan.h makes it;
 // pipeline/unroll.h turns it into the plan that a rank runs.
-struct InTime {
+struct PipelineInfo {
   Distribution distribution;  // of all ranks, with stages, micro-batches and schedule
   // By node: its position in the chain of stages that a micro-batch passes through; -1: wherever it
   // is needed.
@@ -69,7 +69,7 @@ struct DistributedPlan {
   plan::Mesh mesh;
   std::vector<plan::Layout> layouts;  // by value, as from spmd::infer_layouts
   // The nodes of the single-device plan that were decomposed. `origin` refers to the plan with
-  // these decomposed, as made by open_nodes().
+  // these decomposed, as made by decompose_nodes().
   std::vector<plan::NodeId> opened;
   // By node: the single-device node that it implements. For a node that moves a value: the first
   // reader that it moves the value for, or, if that is an output or an update, the value's
@@ -78,7 +78,7 @@ struct DistributedPlan {
   // By node: whether rules or hand edits made it differ from the single-device plan. Empty: none
   // does.
   std::vector<bool> own = {};
-  std::optional<InTime> time = {};
+  std::optional<PipelineInfo> time = {};
 
   // The mesh of all ranks.
   const plan::Mesh& whole_mesh() const { return time ? time->distribution.mesh : mesh; }

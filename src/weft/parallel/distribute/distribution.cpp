@@ -302,7 +302,7 @@ class Reader {
         use.ring = true;
         continue;
       }
-      if (next_is_takes()) {
+      if (next_is_micro_batches()) {
         if (!use.takes.empty()) return expected("one list of micro-batches per axis");
         advance();
         WEFT_TRY_STATUS(read_takes(use));
@@ -338,7 +338,7 @@ class Reader {
                       "one number per rank: micro-batches 5:3", span);
   }
   // Before a number; otherwise it is an index of that name. Older texts write `takes`.
-  bool next_is_takes() const {
+  bool next_is_micro_batches() const {
     return (at_word(kMicroBatches) || at_word("takes")) && !ahead_.text.empty() &&
            kDigits.find(ahead_.text.front()) != std::string_view::npos;
   }
@@ -440,7 +440,7 @@ std::optional<std::size_t> stage_axis(const Distribution& distribution) {
   return static_cast<std::size_t>(found - distribution.axes.begin());
 }
 
-bool is_in_time(const Distribution& distribution) {
+bool is_pipelined(const Distribution& distribution) {
   return distribution.micro_batches != 1 || stage_axis(distribution).has_value() ||
          std::ranges::any_of(distribution.axes, [](const AxisUse& use) { return !use.takes.empty(); });
 }

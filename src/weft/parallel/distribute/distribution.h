@@ -111,7 +111,7 @@ struct Distribution {
 // The mesh axis of the pipeline stages.
 std::optional<std::size_t> stage_axis(const Distribution& distribution);
 // Whether its steps use pipeline stages or micro-batches, even if their numbers are not set.
-bool is_in_time(const Distribution& distribution);
+bool is_pipelined(const Distribution& distribution);
 // The distribution of one micro-batch over the ranks of one stage: without the stage axis,
 // micro-batches and schedule. An axis with unequal numbers of micro-batches per rank becomes the
 // last, so that the rows of one rank are adjacent.

@@ -16,7 +16,7 @@ PlanEdit::PlanEdit(const DistributedPlan& plan)
     : plan_(plan), moved_(plan.graph, made_.graph), values_(plan.graph.value_count()) {
   made_.mesh = plan.mesh;
   made_.opened = plan.opened;
-  if (plan.time) made_.time = InTime{plan.time->distribution, {}};
+  if (plan.time) made_.time = PipelineInfo{plan.time->distribution, {}};
   made_.graph.name = plan.graph.name;
   for (std::size_t s = 0; s < plan.graph.scope_count(); ++s) {
     plan::Scope scope = plan.graph.scope(plan::ScopeId(s));
@@ -26,7 +26,7 @@ PlanEdit::PlanEdit(const DistributedPlan& plan)
   }
 }
 
-void PlanEdit::stand_at(NodeId node) {
+void PlanEdit::adopt_context(NodeId node) {
   note_new();
   const plan::Node& old = plan_.graph.node(node);
   made_.graph.set_label(old.label.valid() ? moved_.symbol(old.label) : Symbol());
@@ -52,7 +52,7 @@ Status PlanEdit::keep(NodeId node) {
 }
 
 Status PlanEdit::keep(NodeId node, std::span<const ValueId> inputs) {
-  stand_at(node);
+  adopt_context(node);
   const plan::Node& old = plan_.graph.node(node);
   for (const ValueId input : inputs)
     if (!input.valid())

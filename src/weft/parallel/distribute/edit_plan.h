@@ -1,7 +1,7 @@
 // weft/parallel/distribute/edit_plan.h -- copies a plan node by node, replacing some.
 //
 //   PlanEdit edit(plan);
-//   for each node n:   edit.keep(n), or:   edit.stand_at(n);
+//   for each node n:   edit.keep(n), or:   edit.adopt_context(n);
 //                                          add nodes to edit.graph() over edit.now(operand);
 //                                          edit.become(its result, the replacement);
 //   edit.finish()
@@ -35,7 +35,7 @@ class PlanEdit {
   }
   // Nodes added from here on get this node's label, scope, phase and position, and count as the
   // plan's own.
-  void stand_at(plan::NodeId node);
+  void adopt_context(plan::NodeId node);
   plan::ValueId now(plan::ValueId value) const { return values_[value.value]; }
   void become(plan::ValueId value, plan::ValueId now) { values_[value.value] = now; }
 

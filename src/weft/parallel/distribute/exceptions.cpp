@@ -9,7 +9,7 @@
 #include "weft/base/nearest.h"
 #include "weft/plan/graph/verify.h"
 #include "weft/plan/ops/operators.h"
-#include "weft/plan/spmd/open_rows.h"
+#include "weft/plan/spmd/decompose_rows.h"
 
 namespace weft::distribute {
 namespace {
@@ -85,7 +85,7 @@ class Named {
 
 // Directly, or once decomposed.
 bool can_cut(const NodeView& node, const plan::Signature& signature, Symbol index) {
-  const std::span<const Symbol> rows = spmd::rows_to_open(node);
+  const std::span<const Symbol> rows = spmd::decomposable_rows(node);
   return std::ranges::any_of(signature.loops, [&](const plan::Loop& loop) {
     return (loop.role != plan::Role::whole || std::ranges::find(rows, loop.index) != rows.end()) &&
            has_operand(loop) && bears(node, loop, index);

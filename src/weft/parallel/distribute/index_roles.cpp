@@ -7,7 +7,7 @@
 #include <string>
 
 #include "weft/parallel/distribute/signatures.h"
-#include "weft/plan/ops/attending.h"
+#include "weft/plan/ops/attention_geometry.h"
 #include "weft/plan/ops/operators.h"
 #include "weft/plan/ops/sliding.h"
 
@@ -95,7 +95,7 @@ class Observer {
   }
 
   void see(const NodeView& node) {
-    if (ops::is_attending(node.op())) see_attention(node);
+    if (ops::is_attention_operator(node.op())) see_attention(node);
     const plan::Signature& signature = signatures_.of(node.id());
     const double multiply_adds = node.op().work(node).multiply_adds;
     of_parameter_[node.result(0).value] = node.input_count() == 1 && of_parameter_[node.input(0).value];

@@ -20,13 +20,13 @@ bool is_as_modelled(const plan::Graph& open, const DistributedPlan& plan, const 
   const NodeView model = open.view(origin);
   if (model.input_count() != node.input_count()) return false;
   for (std::size_t i = 0; i < node.input_count(); ++i)
-    if (meaning_of(open, plan, node.input(i)) != model.input(i)) return false;
+    if (counterpart_of(open, plan, node.input(i)) != model.input(i)) return false;
   return true;
 }
 
 }  // namespace
 
-ValueId meaning_of(const plan::Graph& open, const DistributedPlan& plan, ValueId value) {
+ValueId counterpart_of(const plan::Graph& open, const DistributedPlan& plan, ValueId value) {
   const auto producer = [&] { return plan.graph.view(plan.graph.value(value).producer); };
   while (ops::find_communication(producer().op()) != nullptr) {
     if (&producer().op() == &ops::addends()) return {};  // a partial sum is not the value
@@ -38,7 +38,7 @@ ValueId meaning_of(const plan::Graph& open, const DistributedPlan& plan, ValueId
   return open.result(origin, made.result);
 }
 
-NodeId find_untold(const plan::Graph& open, const DistributedPlan& plan) {
+NodeId find_changed_integers(const plan::Graph& open, const DistributedPlan& plan) {
   // By value: integers, booleans, and reals computed only from these.
   std::vector<bool> counts(plan.graph.value_count());
   for (std::size_t n = 0; n < plan.graph.node_count(); ++n) {

@@ -7,11 +7,11 @@ namespace weft::distribute {
 
 // Communication changes a value's layout, not the value. `open`: the single-device plan, with the
 // nodes decomposed that the plan decomposed. Invalid if the value has no counterpart.
-plan::ValueId meaning_of(const plan::Graph& open, const DistributedPlan& plan, plan::ValueId value);
+plan::ValueId counterpart_of(const plan::Graph& open, const DistributedPlan& plan, plan::ValueId value);
 
 // The first node that computes with integers in a way that the single-device plan does not. Tests
 // at small sizes cannot show its effect at large ones, such as a mask that ends at position 200.
 // Invalid if there is none.
-plan::NodeId find_untold(const plan::Graph& open, const DistributedPlan& plan);
+plan::NodeId find_changed_integers(const plan::Graph& open, const DistributedPlan& plan);
 
 }  // namespace weft::distribute

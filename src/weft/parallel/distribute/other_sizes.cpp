@@ -26,7 +26,7 @@ class NumbersOfSizes {
  public:
   NumbersOfSizes(const plan::Graph& original, const plan::Graph& other)
       : before_(plan::value_hashes(original)), after_(plan::value_hashes(other)) {
-    const std::vector<bool> numbers = made_of_nothing(original);
+    const std::vector<bool> numbers = made_of_constants(original);
     for (std::size_t v = 0; v < original.value_count(); ++v)
       if (numbers[v]) by_hash_[before_[v]].insert(after_[v]);
     std::erase_if(by_hash_, [](const auto& known) { return known.second.size() < 2; });
@@ -42,7 +42,7 @@ class NumbersOfSizes {
            after_[is.value] != after_[meant.value];
   }
 
-  static std::vector<bool> made_of_nothing(const plan::Graph& graph) {
+  static std::vector<bool> made_of_constants(const plan::Graph& graph) {
     std::vector<bool> numbers(graph.value_count());
     for (std::size_t n = 0; n < graph.node_count(); ++n) {
       const plan::NodeView node = graph.view(NodeId(n));

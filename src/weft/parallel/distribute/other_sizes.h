@@ -20,7 +20,7 @@
 
 #include "weft/base/result.h"
 #include "weft/parallel/distribute/distribute.h"
-#include "weft/parallel/distribute/seams.h"
+#include "weft/parallel/distribute/concat_boundaries.h"
 #include "weft/plan/graph/graph.h"
 
 namespace weft::distribute {

@@ -4,9 +4,9 @@
 #include "weft/parallel/distribute/choices.h"
 #include "weft/parallel/distribute/compare_plans.h"
 #include "weft/parallel/distribute/half_dropout.h"
-#include "weft/parallel/distribute/open_nodes.h"
-#include "weft/parallel/distribute/promises.h"
-#include "weft/parallel/distribute/shown_rounding.h"
+#include "weft/parallel/distribute/decompose_nodes.h"
+#include "weft/parallel/distribute/requirements.h"
+#include "weft/parallel/distribute/marked_rounding.h"
 #include "weft/plan/graph/hash.h"
 
 namespace weft::distribute {
@@ -34,7 +34,7 @@ Status open_and_place(const DistributedPlan& plan, Prepared& made) {
   made.own = std::move(own);
   made.compared.own = &made.own;
   if (!plan.opened.empty()) {
-    WEFT_TRY(opened, open_nodes(*made.compared.original, plan.opened));
+    WEFT_TRY(opened, decompose_nodes(*made.compared.original, plan.opened));
     made.open = std::move(opened);
     made.compared.open = &made.open;
   }
@@ -60,8 +60,8 @@ Status compare_rounding(const plan::Graph& original, const DistributedPlan& plan
                         PlanProof& proof) {
   const std::string one_device = rounded_to(original), spread = rounded_to(plan.graph);
   if (one_device.empty() && spread.empty()) return {};
-  WEFT_TRY(shown, with_shown_rounding(original));
-  WEFT_TRY(graph, with_shown_rounding(plan.graph, plan.layouts));
+  WEFT_TRY(shown, with_marked_rounding(original));
+  WEFT_TRY(graph, with_marked_rounding(plan.graph, plan.layouts));
   WEFT_TRY(choices, Choices::of(shown));
   choices.want_pairs_alone();
   WEFT_TRY(ranks, spmd::plan_of_ranks(graph, plan.mesh));
@@ -85,7 +85,7 @@ Status compare_rounding(const plan::Graph& original, const DistributedPlan& plan
 Result<PlanProof> prove(const plan::Graph& original, const DistributedPlan& plan,
                         const ProveOptions& options) {
   PlanProof proof;
-  if (auto broken = find_broken_promise(original, plan)) {
+  if (auto broken = find_broken_requirement(original, plan)) {
     proof.wrong = Disagreement{broken->node, -1, std::move(broken->what)};
     return proof;
   }

@@ -14,9 +14,9 @@
 //   decisions                      each with both outcomes, and every two in all combinations
 //                                  (choices.h)
 //   rounding                       casts to narrower types replaced by distinct functions
-//                                  (shown_rounding.h): if outputs then differ, the plans are equal
+//                                  (marked_rounding.h): if outputs then differ, the plans are equal
 //                                  up to rounding of these
-//   beyond values                  layouts of outputs, initial values: promises.h
+//   beyond values                  layouts of outputs, initial values: requirements.h
 //
 // For a wrong plan, the result is the first node that holds a wrong value, and the rank that holds
 // it.

@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "weft/parallel/distribute/open_nodes.h"
+#include "weft/parallel/distribute/decompose_nodes.h"
 #include "weft/parallel/distribute/other_sizes.h"
 #include "weft/parallel/distribute/proof_meshes.h"
-#include "weft/parallel/distribute/seams.h"
+#include "weft/parallel/distribute/concat_boundaries.h"
 #include "weft/parallel/distribute/tiles.h"
 #include "weft/plan/graph/settle_phases.h"
 #include "weft/plan/graph/transplant.h"
@@ -213,14 +213,14 @@ Result<DistributedPlan> replay(const DistributedPlan& plan, const plan::Graph& o
   made.own = plan.own;
   plan::Graph open;
   if (!plan.opened.empty()) {
-    WEFT_TRY(opened, open_nodes(other, plan.opened));
+    WEFT_TRY(opened, decompose_nodes(other, plan.opened));
     open = std::move(opened);
   }
   const plan::Graph& one_device = plan.opened.empty() ? other : open;
   if (plan.opened.empty()) {
     WEFT_TRY_STATUS(check_numbers(plan, original, other));
   } else {
-    WEFT_TRY(large, open_nodes(original, plan.opened));
+    WEFT_TRY(large, decompose_nodes(original, plan.opened));
     WEFT_TRY_STATUS(check_numbers(plan, large, open));
   }
   plan::Transplant moved(plan.graph, made.graph), computed(one_device, made.graph);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "weft/plan/ops/attending.h"
+#include "weft/plan/ops/attention_geometry.h"
 #include "weft/plan/ops/operators.h"
 #include "weft/plan/ops/sliding.h"
 #include "weft/plan/spmd/carries.h"
@@ -157,7 +157,7 @@ RunChooser::Way RunChooser::way_on(const NodeView& node, const plan::Signature& 
 }
 
 bool RunChooser::may_go_around(const NodeView& node, const Loop& loop, std::size_t axis) const {
-  if (!uses_.on(node.id(), axis).ring || !spmd::can_go_around(node) ||
+  if (!uses_.on(node.id(), axis).ring || !spmd::supports_ring_attention(node) ||
       loop.index != node.symbol(ops::kAttentionAlong))
     return false;
   const AxisLayout block = AxisLayout::sliced(node.symbol(ops::kAttentionOver));

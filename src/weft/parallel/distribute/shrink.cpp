@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "weft/parallel/distribute/seams.h"
+#include "weft/parallel/distribute/concat_boundaries.h"
 #include "weft/parallel/distribute/size_classes.h"
 #include "weft/plan/graph/verify.h"
 #include "weft/plan/ops/operators.h"

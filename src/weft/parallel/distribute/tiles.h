@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "weft/parallel/distribute/distribute.h"
-#include "weft/parallel/distribute/seams.h"
+#include "weft/parallel/distribute/concat_boundaries.h"
 
 namespace weft::distribute {
 

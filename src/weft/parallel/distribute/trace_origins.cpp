@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "weft/base/hash.h"
-#include "weft/parallel/distribute/open_nodes.h"
+#include "weft/parallel/distribute/decompose_nodes.h"
 #include "weft/plan/ops/communication.h"
 #include "weft/plan/ops/operators.h"
-#include "weft/plan/spmd/open_rows.h"
+#include "weft/plan/spmd/decompose_rows.h"
 
 namespace weft::distribute {
 namespace {
@@ -108,7 +108,7 @@ std::vector<NodeId> find_opened(const plan::Graph& one_device, const plan::Graph
   std::vector<NodeId> opened;
   for (std::size_t n = 0; n < one_device.node_count(); ++n) {
     const NodeView node = one_device.view(NodeId(n));
-    if (ops::is_source(node.op()) || spmd::rows_to_open(node).empty()) continue;
+    if (ops::is_source(node.op()) || spmd::decomposable_rows(node).empty()) continue;
     if (--places[place_of(node)] < 0) opened.push_back(node.id());
   }
   return opened;
@@ -129,7 +129,7 @@ Result<Origins> trace_origins(const plan::Graph& one_device, const plan::Graph& 
   origins.opened = find_opened(one_device, written);
   plan::Graph open;
   if (!origins.opened.empty()) {
-    WEFT_TRY(opened, open_nodes(one_device, origins.opened));
+    WEFT_TRY(opened, decompose_nodes(one_device, origins.opened));
     open = std::move(opened);
   }
   const plan::Graph& model = origins.opened.empty() ? one_device : open;

@@ -133,7 +133,7 @@ Result<DistributedPlan> without_codecs(const DistributedPlan& plan) {
         alike = edit.graph().text(numbers.dims[d].index) == node.text(node.result_type(0).dims[d].index) &&
                 numbers.dims[d].size == node.result_type(0).dims[d].size;
       if (!alike) return wrong("its decoder does not match its encoder");
-      edit.stand_at(node.id());
+      edit.adopt_context(node.id());
       WEFT_TRY(same, ops::add_cast(edit.graph(), edit.now(node.input(0)), node.result_type(0).dtype));
       edit.become(node.result(0), same);
       continue;
@@ -152,7 +152,7 @@ Result<DistributedPlan> without_codecs(const DistributedPlan& plan) {
       const bool is_codes = node.text(index) == encode.text(encode.result_type(0).dims.back().index);
       return edit.symbol(is_codes ? ops::coded_indices(encode).front() : index);
     };
-    edit.stand_at(node.id());
+    edit.adopt_context(node.id());
     const ValueId numbers = edit.now(node.input(0));
     if (&node.op() == &ops::all_gather()) {
       WEFT_TRY(all, ops::add_all_gather(edit.graph(), numbers, node.word(0), along(1)));

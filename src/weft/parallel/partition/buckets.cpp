@@ -35,19 +35,19 @@ Grains grains_of(std::span<const Tensor> chain) {
 
 // A partial solution for the first grains: when the link is free again, and when they have been
 // read. It is dominated by a solution that is no later in either.
-struct ChainWay {
+struct PartialBuckets {
   double wire_free = 0, read = 0;
   std::int32_t begin = 0;   // of the last bucket
   std::int32_t before = 0;  // the solution that it extends, among those up to `begin`
 };
 
 // Removes dominated solutions.
-void keep_best(std::vector<ChainWay>& ways) {
-  std::ranges::sort(ways, [](const ChainWay& x, const ChainWay& y) {
+void keep_best(std::vector<PartialBuckets>& ways) {
+  std::ranges::sort(ways, [](const PartialBuckets& x, const PartialBuckets& y) {
     return x.wire_free != y.wire_free ? x.wire_free < y.wire_free : x.read < y.read;
   });
   std::size_t kept = 0;
-  for (const ChainWay& way : ways)
+  for (const PartialBuckets& way : ways)
     if (kept == 0 || way.read < ways[kept - 1].read) ways[kept++] = way;
   ways.resize(kept);
 }
@@ -65,10 +65,10 @@ class ChainSearch {
   // Keeps at most this many solutions per grain, and none that must end later than `latest`.
   Buckets run(std::size_t most_ways, double latest) const {
     const std::size_t count = grains_.read.size();
-    std::vector<std::vector<ChainWay>> ways(count + 1);
-    ways[0] = {ChainWay{}};
+    std::vector<std::vector<PartialBuckets>> ways(count + 1);
+    ways[0] = {PartialBuckets{}};
     for (std::size_t begin = 0; begin <= count; ++begin) {
-      std::vector<ChainWay>& from = ways[begin];
+      std::vector<PartialBuckets>& from = ways[begin];
       keep_best(from);
       if (from.size() > most_ways) keep_soonest(from, begin, most_ways);
       double reading = 0, path = 0;
@@ -78,7 +78,7 @@ class ChainSearch {
         path = release_ == Release::early ? std::max(path, moving) + grains_.read[last] : moving + reading;
         for (std::size_t w = 0; w < from.size(); ++w) {
           const double starts = std::max(from[w].wire_free, grains_.made[last]) + wire_.latency;
-          const ChainWay next{starts + moving, std::max(from[w].read + reading, starts + path),
+          const PartialBuckets next{starts + moving, std::max(from[w].read + reading, starts + path),
                               static_cast<std::int32_t>(begin), static_cast<std::int32_t>(w)};
           if (soonest(next, last + 1) <= latest) ways[last + 1].push_back(next);
         }
@@ -89,7 +89,7 @@ class ChainSearch {
 
  private:
   // A lower bound on the end: the rest is read and transferred without a pause.
-  double soonest(const ChainWay& way, std::size_t at) const {
+  double soonest(const PartialBuckets& way, std::size_t at) const {
     if (at == grains_.read.size()) return way.read;
     const double moving = (grains_.bytes.back() - grains_.bytes[at]) / wire_.bytes_per_second;
     return std::max(way.read + left_[at], std::max(way.wire_free, grains_.made.back()) + wire_.latency +
@@ -97,18 +97,18 @@ class ChainSearch {
                                               grains_.read.back());
   }
 
-  void keep_soonest(std::vector<ChainWay>& ways, std::size_t at, std::size_t most) const {
+  void keep_soonest(std::vector<PartialBuckets>& ways, std::size_t at, std::size_t most) const {
     std::ranges::nth_element(ways, ways.begin() + static_cast<std::ptrdiff_t>(most), {},
-                             [&](const ChainWay& way) { return soonest(way, at); });
+                             [&](const PartialBuckets& way) { return soonest(way, at); });
     ways.resize(most);
   }
 
-  static Buckets trace(const std::vector<std::vector<ChainWay>>& ways) {
+  static Buckets trace(const std::vector<std::vector<PartialBuckets>>& ways) {
     Buckets best;
-    const auto chosen = std::ranges::min_element(ways.back(), {}, &ChainWay::read);
+    const auto chosen = std::ranges::min_element(ways.back(), {}, &PartialBuckets::read);
     WEFT_CHECK(chosen != ways.back().end(), "no way to the end of the chain");
     best.seconds = chosen->read;
-    const ChainWay* way = &*chosen;
+    const PartialBuckets* way = &*chosen;
     for (std::size_t end = ways.size() - 1; end > 0;) {
       best.ends.push_back(static_cast<std::int32_t>(end));
       end = static_cast<std::size_t>(way->begin);

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "weft/parallel/pipeline/price.h"
+#include "weft/parallel/pipeline/schedule_cost.h"
 #include "weft/parallel/pipeline/verify.h"
 
 namespace weft::pipeline {
@@ -64,7 +64,7 @@ Result<std::vector<std::string>> check_claims(const ScheduleText& text, const Sc
     }
     if (!claimed.bubble) continue;
     const Price priced =
-        price_verified(schedule, Times::alike(schedule.stages, forward, backward, weight, 0));
+        time_verified(schedule, Times::alike(schedule.stages, forward, backward, weight, 0));
     const double bubble = priced.cost - (forward + backward + weight) * schedule.micro_batches;
     if (differs(*claimed.bubble, bubble))
       return user_error(

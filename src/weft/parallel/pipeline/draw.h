@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string>
 
-#include "weft/parallel/pipeline/price.h"
+#include "weft/parallel/pipeline/schedule_cost.h"
 
 namespace weft::pipeline {
 

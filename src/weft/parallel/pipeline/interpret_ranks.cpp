@@ -205,9 +205,9 @@ Result<std::vector<std::vector<Tensor<T>>>> interpret_ranks(std::span<const Grap
                                                             const plan::Mesh& mesh,
                                                             const RankSources<T>& sources,
                                                             const ops::Numbers<T>& numbers,
-                                                            std::int64_t most_elements) {
+                                                            std::int64_t max_elements) {
   WEFT_CHECK(ranks.size() == static_cast<std::size_t>(mesh.ranks()));
-  return Ranks<T>(ranks, mesh, sources, numbers, most_elements).run();
+  return Ranks<T>(ranks, mesh, sources, numbers, max_elements).run();
 }
 
 template Result<std::vector<std::vector<Tensor<ops::Field>>>> interpret_ranks(std::span<const Graph* const>,

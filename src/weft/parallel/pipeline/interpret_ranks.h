@@ -23,12 +23,12 @@ using RankSources = std::function<const ops::Tensor<T>*(std::int32_t rank, std::
 Status check_interpretable(std::span<const plan::Graph* const> ranks);
 
 // The outputs of each rank's plan, in order. Fails if a source is missing, a value exceeds
-// `most_elements`, ranks deadlock, or a message is not received.
+// `max_elements`, ranks deadlock, or a message is not received.
 template <class T>
 Result<std::vector<std::vector<ops::Tensor<T>>>> interpret_ranks(std::span<const plan::Graph* const> ranks,
                                                                  const plan::Mesh& mesh,
                                                                  const RankSources<T>& sources,
                                                                  const ops::Numbers<T>& numbers,
-                                                                 std::int64_t most_elements);
+                                                                 std::int64_t max_elements);
 
 }  // namespace weft::pipeline

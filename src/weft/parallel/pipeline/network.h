@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "weft/parallel/pipeline/price.h"
+#include "weft/parallel/pipeline/schedule_cost.h"
 #include "weft/parallel/pipeline/schedule.h"
 
 namespace weft::pipeline {

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "weft/parallel/pipeline/in_time.h"
+#include "weft/parallel/pipeline/pipelined_plan.h"
 #include "weft/plan/graph/verify.h"
 #include "weft/plan/ops/communication.h"
 #include "weft/plan/ops/operators.h"
@@ -23,7 +23,7 @@ namespace {
 
 // Work for a parameter gradient may run any time later, unless an earlier stage waits for its
 // result.
-void hurry_what_goes_on(const Graph& graph, const std::vector<std::int32_t>& position, Roles& roles) {
+void promote_to_backward(const Graph& graph, const std::vector<std::int32_t>& position, Roles& roles) {
   std::vector<bool> goes_on(graph.value_count());
   for (std::size_t n = graph.node_count(); n-- > 0;) {
     if (roles.role[n] != Role::micro || roles.pass[n] == train::Pass::forward) continue;
@@ -105,7 +105,7 @@ Result<Roles> roles_of(const distribute::DistributedPlan& plan) {
           fmt::format("{} needs the whole batch before a micro-batch can go on", describe(graph, node.id())),
           "use a loss that is a mean or a sum over examples");
   }
-  if (plan.time && !plan.time->position.empty()) hurry_what_goes_on(graph, plan.time->position, roles);
+  if (plan.time && !plan.time->position.empty()) promote_to_backward(graph, plan.time->position, roles);
   return roles;
 }
 

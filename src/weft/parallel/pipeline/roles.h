@@ -31,7 +31,7 @@ struct Roles {
 // Fails, with the node, if something needs the whole batch before a micro-batch can go on.
 Result<Roles> roles_of(const distribute::DistributedPlan& plan);
 
-// Adjusts positions, by node as in InTime::position: data that flows forward never moves to an
+// Adjusts positions, by node as in PipelineInfo::position: data that flows forward never moves to an
 // earlier position, and data that flows back never to a later one.
 void settle_positions(const plan::Graph& graph, const Roles& roles, std::vector<std::int32_t>& position);
 

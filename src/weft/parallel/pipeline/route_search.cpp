@@ -113,7 +113,7 @@ bool RouteSearch::try_line(const Line& line) {
     for (const auto& order : orders) made += order.size();
     if (made < static_cast<std::size_t>(network_.count())) orders.clear();  // memory deadlock
   } else if (auto filled =
-                 fill(network_, limits_, skeleton(shape_, network_, line.slopes, period_), line.patience)) {
+                 fill(network_, limits_, slope_orders(shape_, network_, line.slopes, period_), line.patience)) {
     orders = std::move(*filled);
   }
   if (orders.empty()) ++tried_;

@@ -1,7 +1,7 @@
 // weft/parallel/pipeline/route_search.h -- searches for the best schedule on one route.
 //
 // Each kind of candidate has a few parameters: the preferences of stages (greedy.h), the slopes of
-// lines (skeleton.h), the idle time of stages (turns.h). A grid search comes first. Then the
+// lines (slope_orders.h), the idle time of stages (turns.h). A grid search comes first. Then the
 // parameters of the best candidate are varied at random, from a fixed seed. With few passes on a
 // line, an exhaustive search follows.
 #pragma once
@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "weft/parallel/pipeline/greedy.h"
-#include "weft/parallel/pipeline/skeleton.h"
+#include "weft/parallel/pipeline/slope_orders.h"
 #include "weft/parallel/pipeline/synthesize.h"
 #include "weft/parallel/pipeline/turns.h"
 

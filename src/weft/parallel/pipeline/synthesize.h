@@ -11,7 +11,7 @@
 #include <string>
 
 #include "weft/base/result.h"
-#include "weft/parallel/pipeline/price.h"
+#include "weft/parallel/pipeline/schedule_cost.h"
 #include "weft/parallel/pipeline/schedule.h"
 
 namespace weft::pipeline {

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "weft/parallel/pipeline/in_time.h"
+#include "weft/parallel/pipeline/pipelined_plan.h"
 #include "weft/parallel/pipeline/roles.h"
 #include "weft/plan/graph/transplant.h"
 #include "weft/plan/graph/verify.h"

@@ -44,7 +44,7 @@ class Cutter {
   Chain run() {
     find_flow();
     cut();
-    take_home();
+    assign_rest();
     name_kinds();
     find_stretches();
     return std::move(chain_);
@@ -148,7 +148,7 @@ class Cutter {
   }
 
   // Assigns all other nodes to the part of their entry, or else to that of their operands.
-  void take_home() {
+  void assign_rest() {
     std::unordered_map<std::uint64_t, std::int32_t> of_entry;
     for (const NodeId node : flow_)
       of_entry.emplace(key_of_entry(entry_of(graph_.node(node))), home_[node.value]);
@@ -157,7 +157,7 @@ class Cutter {
     for (std::size_t n = graph_.node_count(); n-- > 0;) {
       if (home_[n] == kNowhere || !is_forward(NodeId(n))) continue;
       for (const ValueId value : graph_.node(NodeId(n)).inputs)
-        lead_home(graph_.value(value).producer, home_[n]);
+        assign_part(graph_.value(value).producer, home_[n]);
     }
     for (std::size_t n = 0; n < graph_.node_count(); ++n) {
       const plan::Node& node = graph_.node(NodeId(n));
@@ -174,7 +174,7 @@ class Cutter {
     }
   }
 
-  void lead_home(NodeId node, std::int32_t part) {
+  void assign_part(NodeId node, std::int32_t part) {
     if (!graph_.node(node).inputs.empty() &&
         (home_[node.value] == kNowhere || (!is_flow(node) && part < home_[node.value])))
       home_[node.value] = part;

@@ -32,7 +32,7 @@ class Extraction {
         if (!values_[value.value].valid()) WEFT_TRY_STATUS(bring(value));
         inputs.push_back(values_[value.value]);
       }
-      stand_at(node);
+      adopt_context(node);
       WEFT_TRY(made, transplant_.node(n, inputs));
       for (std::size_t k = 0; k < node.result_count; ++k)
         values_[graph_.result(n, k).value] = made_.result(made, k);
@@ -51,7 +51,7 @@ class Extraction {
     }
   }
 
-  void stand_at(const plan::Node& node) {
+  void adopt_context(const plan::Node& node) {
     made_.set_label(node.label.valid() ? transplant_.symbol(node.label) : Symbol());
     made_.set_scope(node.scope.valid() ? scopes_[node.scope.value] : ScopeId());
   }
@@ -61,7 +61,7 @@ class Extraction {
     const plan::Value& from = graph_.value(value);
     const plan::Node& producer = graph_.node(from.producer);
     if (producer.inputs.empty()) {
-      stand_at(producer);
+      adopt_context(producer);
       WEFT_TRY(made, transplant_.node(from.producer, {}));
       for (std::size_t k = 0; k < producer.result_count; ++k)
         values_[graph_.result(from.producer, k).value] = made_.result(made, k);

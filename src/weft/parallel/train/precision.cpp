@@ -225,6 +225,6 @@ std::optional<Precision> find_precision(std::string_view name) {
 }
 
 Result<Graph> with_wide_losses(const Graph& forward) { return WideLosses(forward).run(); }
-Result<Graph> with_widening_again(const Graph& learning) { return WideningAgain(learning).run(); }
+Result<Graph> with_repeated_widening(const Graph& learning) { return WideningAgain(learning).run(); }
 
 }  // namespace weft::train

@@ -49,6 +49,6 @@ Result<plan::Graph> with_wide_losses(const plan::Graph& forward);
 
 // Makes the backward pass repeat the widening casts of the forward pass, so that the narrow values
 // are kept.
-Result<plan::Graph> with_widening_again(const plan::Graph& learning);
+Result<plan::Graph> with_repeated_widening(const plan::Graph& learning);
 
 }  // namespace weft::train

@@ -147,7 +147,7 @@ class Updater {
   Status update(ValueId parameter, ValueId gradient, ValueId clipped = {}, ValueId stands = {}) {
     const std::string name(graph_.view(graph_.value(parameter).producer).word(0));
     WEFT_TRY(weight, weight_of(parameter, name));
-    Renewed now{weight, {}, {}};
+    UpdatedWeight now{weight, {}, {}};
     if (options_.optimizer == Optimizer::momentum) {
       WEFT_TRY(moment, add_moment(weight, name, "momentum"));
       now.first = moment;
@@ -157,11 +157,11 @@ class Updater {
       WEFT_TRY(second, add_moment(weight, name, "second"));
       now.first = first, now.second = second;
     }
-    WEFT_TRY(next, renew(parameter, gradient, now));
+    WEFT_TRY(next, update_weight(parameter, gradient, now));
     if (stands.valid()) {
-      WEFT_TRY(again, renew(parameter, clipped, now));
+      WEFT_TRY(again, update_weight(parameter, clipped, now));
       ops::Formula f(graph_);
-      for (ValueId Renewed::*which : {&Renewed::weight, &Renewed::first, &Renewed::second})
+      for (ValueId UpdatedWeight::*which : {&UpdatedWeight::weight, &UpdatedWeight::first, &UpdatedWeight::second})
         if (now.*which != ValueId()) next.*which = f(ops::select(), {stands, next.*which, again.*which});
       WEFT_TRY_STATUS(f.status());
     }
@@ -176,19 +176,19 @@ class Updater {
 
  private:
   // A weight and its moments: momentum has only the first, sgd none.
-  struct Renewed {
+  struct UpdatedWeight {
     ValueId weight, first, second;
   };
 
-  Result<Renewed> renew(ValueId parameter, ValueId gradient, const Renewed& now) {
+  Result<UpdatedWeight> update_weight(ValueId parameter, ValueId gradient, const UpdatedWeight& now) {
     if (options_.optimizer == Optimizer::sgd) {
       WEFT_TRY(next, ops::add_sgd(graph_, now.weight, gradient, options_.learning_rate, rate_));
-      return Renewed{next, {}, {}};
+      return UpdatedWeight{next, {}, {}};
     }
     if (options_.optimizer == Optimizer::momentum) {
       WEFT_TRY(next, ops::add_momentum(graph_, now.weight, gradient, now.first, options_.learning_rate,
                                        options_.momentum, rate_));
-      return Renewed{next.weight, next.momentum, {}};
+      return UpdatedWeight{next.weight, next.momentum, {}};
     }
     const ops::AdamSettings settings{.lr = options_.learning_rate,
                                      .beta1 = options_.beta1,
@@ -199,7 +199,7 @@ class Updater {
                  ? ops::add_adam(graph_, now.weight, gradient, now.first, now.second, step_, settings, rate_)
                  : ops::add_adamw(graph_, now.weight, gradient, now.first, now.second, step_, settings,
                                   decay_of(parameter), rate_));
-    return Renewed{next.weight, next.first, next.second};
+    return UpdatedWeight{next.weight, next.first, next.second};
   }
 
   Status take(std::string_view name, std::string_view who) {
@@ -592,7 +592,7 @@ Result<TrainingPlan> make_training_plan_for(plan::Graph forward, std::span<const
   graph.set_when({});
   made.optimizer_bytes = updater.moment_bytes();
   if (options.precision.mixed) {
-    WEFT_TRY(again, with_widening_again(graph));
+    WEFT_TRY(again, with_repeated_widening(graph));
     graph = std::move(again);
   }
   if (options.precision.f8_products) {

@@ -33,7 +33,7 @@ Routes::Routes(const Topology& topology) : topology_(topology) {
 }
 
 // Whether a shortest route from the link's start to the target begins with it, ignoring width.
-bool Routes::leads_on(std::int32_t link) const {
+bool Routes::is_on_shortest_route(std::int32_t link) const {
   const DirectedLink& wire = topology_.links[static_cast<std::size_t>(link)];
   const Distance &here = distances_[static_cast<std::size_t>(wire.from)],
                  &there = distances_[static_cast<std::size_t>(wire.to)];
@@ -57,7 +57,7 @@ void Routes::measure(std::int32_t target) {
     const auto n = static_cast<std::size_t>(node);
     for (std::int32_t k = first_out_[n]; node != target && k < first_out_[n + 1]; ++k) {
       const std::int32_t l = out_[static_cast<std::size_t>(k)];
-      if (!leads_on(l)) continue;
+      if (!is_on_shortest_route(l)) continue;
       const DirectedLink& wire = topology_.links[static_cast<std::size_t>(l)];
       here.width = std::max(
           here.width, std::min(wire.bytes_per_second, distances_[static_cast<std::size_t>(wire.to)].width));
@@ -88,7 +88,7 @@ std::optional<std::vector<std::int32_t>> Routes::route(std::int32_t from, std::i
     for (std::int32_t k = first_out_[n]; k < first_out_[n + 1]; ++k) {
       const std::int32_t l = out_[static_cast<std::size_t>(k)];
       const DirectedLink& wire = topology_.links[static_cast<std::size_t>(l)];
-      if (leads_on(l) &&
+      if (is_on_shortest_route(l) &&
           std::min(wire.bytes_per_second, distances_[static_cast<std::size_t>(wire.to)].width) >= width)
         choices.push_back(l);
     }

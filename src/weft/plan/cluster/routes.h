@@ -33,7 +33,7 @@ class Routes {
   };
 
   void measure(std::int32_t target);
-  bool leads_on(std::int32_t link) const;
+  bool is_on_shortest_route(std::int32_t link) const;
 
   const Topology& topology_;
   std::vector<std::int64_t> picoseconds_;  // by link

@@ -28,10 +28,10 @@ std::int32_t Topology::add_cable(std::int32_t a, std::int32_t b, double bytes_pe
 Status check(const Topology& topology) {
   const auto nodes = static_cast<std::int64_t>(topology.nodes.size());
   const auto links = static_cast<std::int64_t>(topology.links.size());
-  if (nodes > kMostNodes || links > kMostLinks)
+  if (nodes > kMostNodes || links > kMaxLinks)
     return user_error(
         fmt::format("topology {} is too large: {} nodes and {} links", topology.name, nodes, links),
-        fmt::format("at most {} nodes and {} links", kMostNodes, kMostLinks));
+        fmt::format("at most {} nodes and {} links", kMostNodes, kMaxLinks));
   for (std::int64_t n = 0; n < nodes; ++n) {
     const Node& node = topology.nodes[static_cast<std::size_t>(n)];
     if ((node.kind == NodeKind::device) != (n < topology.devices))

@@ -48,7 +48,7 @@ struct Topology {
 };
 
 inline constexpr std::int64_t kMostNodes = 1 << 18;
-inline constexpr std::int64_t kMostLinks = 1 << 20;
+inline constexpr std::int64_t kMaxLinks = 1 << 20;
 
 // Succeeds if devices come first, links join existing nodes, rates are positive and finite, and the
 // limits above hold.

@@ -137,7 +137,7 @@ Result<Topology> topology_of(const Cluster& cluster) {
   // Check before building: a link for every pair of devices in a large node would exhaust memory.
   const double devices = static_cast<double>(cluster.devices());
   const double pairs = within.link.shape == Shape::full ? devices * double(within.size - 1) : 0;
-  if (devices * 3 > static_cast<double>(kMostNodes) || pairs > static_cast<double>(kMostLinks) / 2)
+  if (devices * 3 > static_cast<double>(kMostNodes) || pairs > static_cast<double>(kMaxLinks) / 2)
     return user_error(fmt::format("cluster {} has too many devices to draw every wire: {}", cluster.name,
                                   cluster.devices()),
                       "use a cluster with fewer nodes");

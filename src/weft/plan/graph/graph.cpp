@@ -142,12 +142,12 @@ Result<Attribute> Graph::keep(const AttributeSpec& spec, const AttributeValue& v
 
 Result<NodeId> Graph::add(const Operator& op, std::span<const ValueId> inputs,
                           std::span<const AttributeValue> attributes) {
-  if (inputs.size() < op.fewest_inputs() || inputs.size() > op.most_inputs()) {
-    if (op.fewest_inputs() == op.most_inputs())
-      return user_error(fmt::format("{} takes {} operand{}, found {}", op.name(), op.fewest_inputs(),
-                                    op.fewest_inputs() == 1 ? "" : "s", inputs.size()));
-    return user_error(fmt::format("{} takes {} to {} operands, found {}", op.name(), op.fewest_inputs(),
-                                  op.most_inputs(), inputs.size()));
+  if (inputs.size() < op.min_inputs() || inputs.size() > op.max_inputs()) {
+    if (op.min_inputs() == op.max_inputs())
+      return user_error(fmt::format("{} takes {} operand{}, found {}", op.name(), op.min_inputs(),
+                                    op.min_inputs() == 1 ? "" : "s", inputs.size()));
+    return user_error(fmt::format("{} takes {} to {} operands, found {}", op.name(), op.min_inputs(),
+                                  op.max_inputs(), inputs.size()));
   }
   for (const ValueId input : inputs) WEFT_CHECK(input.value < values_.size());
   const std::span<const AttributeSpec> specs = op.attributes();

@@ -27,7 +27,7 @@ void feed_attribute(Hasher& hasher, const Graph& graph, AttributeKind kind, cons
 
 // An optional word that was left out. It is not hashed, so adding such an attribute to an operator
 // does not change the hashes of plans that do not use it.
-bool says_nothing(const AttributeSpec& spec, const NodeView& node, std::size_t k) {
+bool is_omitted(const AttributeSpec& spec, const NodeView& node, std::size_t k) {
   return spec.kind == AttributeKind::word && !spec.required && spec.word.empty() && node.word(k).empty();
 }
 
@@ -50,7 +50,7 @@ std::vector<Digest> value_hashes(const Graph& graph) {
     for (const ValueId input : node.node().inputs) hasher.digest_of(hashes[input.value]);
     const std::span<const AttributeSpec> specs = node.op().attributes();
     for (std::size_t k = 0; k < specs.size(); ++k)
-      if (!says_nothing(specs[k], node, k))
+      if (!is_omitted(specs[k], node, k))
         feed_attribute(hasher, graph, specs[k].kind, node.node().attributes[k], names);
     for (std::size_t k = 0; k < node.result_count(); ++k) {
       Hasher result = hasher;

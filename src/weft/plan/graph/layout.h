@@ -117,7 +117,7 @@ struct Share {
 };
 
 // The widest border that a layout can state.
-constexpr std::int64_t kWidestBorder = 0xffff;
+constexpr std::int64_t kMaxBorder = 0xffff;
 
 // Block number `part` of `size` cut into `parts`: ceil(size / parts) elements each, the last ones
 // fewer or none.

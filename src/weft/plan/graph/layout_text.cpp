@@ -89,7 +89,7 @@ Result<std::uint16_t> read_border(Pieces& pieces) {
   const auto border = read_number<std::uint16_t>(digits);
   if (!border)
     return user_error(
-        fmt::format("expected a border of 0 to {} elements in a layout, found {}", kWidestBorder, before));
+        fmt::format("expected a border of 0 to {} elements in a layout, found {}", kMaxBorder, before));
   return *border;
 }
 

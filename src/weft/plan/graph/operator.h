@@ -39,8 +39,8 @@ class Operator {
 
   virtual std::string_view name() const = 0;  // kebab-case: "layer-norm"
   virtual std::span<const AttributeSpec> attributes() const { return {}; }
-  virtual std::size_t fewest_inputs() const = 0;
-  virtual std::size_t most_inputs() const = 0;
+  virtual std::size_t min_inputs() const = 0;
+  virtual std::size_t max_inputs() const = 0;
 
   // Adds the types of the results, or fails with what is wrong with the operands. Messages name
   // indices and sizes; the caller adds the node.

@@ -13,7 +13,7 @@ Status verify_node(Graph& scratch, const Graph& graph, NodeId id) {
     if (!input.valid() || input.value >= node.first_result.value)
       return user_error(fmt::format("reads %{}, which is not made by an earlier node", input.value));
   WEFT_TRY_STATUS(verify_phases(graph, id));
-  if (node.inputs.size() < node.op->fewest_inputs() || node.inputs.size() > node.op->most_inputs())
+  if (node.inputs.size() < node.op->min_inputs() || node.inputs.size() > node.op->max_inputs())
     return user_error(fmt::format("has {} operands", node.inputs.size()));
   if (node.attributes.size() != node.op->attributes().size())
     return user_error(fmt::format("has {} attributes, its operator declares {}", node.attributes.size(),

@@ -35,8 +35,8 @@ class AdamOperator final : public OperatorOf<AdamOperator> {
   std::span<const plan::AttributeSpec> attributes() const override {
     return std::span(kAdamAttributes).first(decays_ ? kAdamAttributes.size() : kAdamDecay);
   }
-  std::size_t fewest_inputs() const override { return 5; }
-  std::size_t most_inputs() const override { return 6; }
+  std::size_t min_inputs() const override { return 5; }
+  std::size_t max_inputs() const override { return 6; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     WEFT_TRY_STATUS(expect(node, 0, Elements::real));

@@ -33,12 +33,12 @@ class AllReduce final : public Communication {
  public:
   std::string_view name() const override { return "all-reduce"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kAllReduceAttributes; }
-  std::size_t most_inputs() const override { return kMostMembers; }
+  std::size_t max_inputs() const override { return kMostMembers; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     WEFT_TRY_STATUS(check_priority(node.word(kAllReducePriority)));
     WEFT_TRY_STATUS(expect_between("parts", node.integer(kAllReduceParts), 1, kMostParts));
-    WEFT_TRY_STATUS(expect_between("every", node.integer(kAllReduceEvery), 1, kMostStepsBetweenSums));
+    WEFT_TRY_STATUS(expect_between("every", node.integer(kAllReduceEvery), 1, kMaxStepsBetweenSums));
     if (node.integer(kAllReduceEvery) > 1 &&
         plan::find_monoid(node.word(kAllReduceKind)) != plan::Monoid::sum)
       return user_error("all-reduce: only sums are made every few steps");
@@ -70,13 +70,13 @@ std::int64_t parts_of(const plan::NodeView& node) {
 }
 
 Result<plan::NodeId> add_all_reduce(plan::Graph& graph, std::span<const plan::ValueId> inputs,
-                                    const AllReduceHow& how) {
+                                    const AllReduceOptions& how) {
   const plan::AttributeValue attributes[] = {graph.symbol(how.axis), graph.symbol(how.kind), how.every,
                                              how.parts, graph.symbol(how.priority)};
   return graph.add(all_reduce(), inputs, attributes);
 }
 
-AllReduceHow how_reduced(const plan::NodeView& node) {
+AllReduceOptions all_reduce_options(const plan::NodeView& node) {
   return {node.word(0), node.word(kAllReduceKind), node.integer(kAllReduceEvery),
           node.integer(kAllReduceParts), node.word(kAllReducePriority)};
 }

@@ -9,7 +9,7 @@
 // with r the remaining indices of q. Equal to contract, select, softmax and contract, but scores
 // exist only tile by tile: memory grows linearly with the sequence length. k and v may lack indices
 // of q, such as the heads that share them.
-#include "weft/plan/ops/attending.h"
+#include "weft/plan/ops/attention_geometry.h"
 #include "weft/plan/ops/normalization.h"
 #include "weft/plan/ops/sequences.h"
 
@@ -24,20 +24,20 @@ class Attention final : public OperatorOf<Attention> {
  public:
   std::string_view name() const override { return "attention"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kAttentionAttributes; }
-  std::size_t fewest_inputs() const override { return 3; }
-  std::size_t most_inputs() const override { return 4; }
+  std::size_t min_inputs() const override { return 3; }
+  std::size_t max_inputs() const override { return 4; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
-    WEFT_TRY(of, check_attending(node, kAttentionMask));
+    WEFT_TRY(of, check_attention_geometry(node, kAttentionMask));
     const plan::DType dtype = node.input_type(0).dtype;
-    WEFT_TRY_STATUS(results.add(dtype, attended_dims(of)));
+    WEFT_TRY_STATUS(results.add(dtype, attention_result_dims(of)));
     return results.add(log_sum_dtype(dtype), of.rows);
   }
 
   // Rows are independent of each other. Keys are reduced, but their addends are combined by
   // log-sums, which no monoid of numbers expresses.
   plan::Signature signature(const NodeView& node) const override {
-    const Attending of = attending(node);
+    const AttentionGeometry of = attending(node);
     return loops_by_name(node, [&](const plan::Loop& loop) {
       if (loop.index == of.along.index) return of.has_places() ? kPlaced : kParallel;
       const bool is_row = std::ranges::find(of.rows, loop.index, &plan::Dim::index) != of.rows.end();
@@ -47,7 +47,7 @@ class Attention final : public OperatorOf<Attention> {
 
   // Per pair of query and key: two products, and one element of a softmax.
   plan::Work work(const NodeView& node) const override {
-    const Attending of = attending(node);
+    const AttentionGeometry of = attending(node);
     plan::Work work = bytes_of(node);
     const double pairs = of.pairs();
     work.multiply_adds = pairs * static_cast<double>(points_of(of.inner) + points_of(of.values));
@@ -75,7 +75,7 @@ class Attention final : public OperatorOf<Attention> {
 
   template <class T>
   void evaluate(Evaluation<T>& at) const {
-    const Attending of = attending(at.node());
+    const AttentionGeometry of = attending(at.node());
     if (of.row_count() == 0 || of.over.size == 0) return;
     Scores<T> scores(at, of, kAttentionMask);
     const auto y_rows = offsets_along(at.node().result_type(0), of.rows);

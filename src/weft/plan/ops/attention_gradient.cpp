@@ -10,7 +10,7 @@
 //
 // Operands 3 and 4, y and log-sum, are attention's results. With them p is recomputed, the sum of
 // dy y replaces that of p dp, and a kernel needs only the current tile of scores.
-#include "weft/plan/ops/attending.h"
+#include "weft/plan/ops/attention_geometry.h"
 #include "weft/plan/ops/sequences.h"
 
 #include <fmt/format.h>
@@ -26,13 +26,13 @@ class AttentionGradient final : public OperatorOf<AttentionGradient> {
  public:
   std::string_view name() const override { return "attention-gradient"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kAttentionAttributes; }
-  std::size_t fewest_inputs() const override { return 6; }
-  std::size_t most_inputs() const override { return 7; }
+  std::size_t min_inputs() const override { return 6; }
+  std::size_t max_inputs() const override { return 7; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
-    WEFT_TRY(of, check_attending(node, kAttentionGradientMask));
+    WEFT_TRY(of, check_attention_geometry(node, kAttentionGradientMask));
     const plan::DType dtype = node.input_type(0).dtype;
-    const DimList attended = attended_dims(of);
+    const DimList attended = attention_result_dims(of);
     for (const std::size_t i : {3u, 5u})
       if (node.input_type(i).dtype != dtype || !std::ranges::equal(node.input_type(i).dims, attended))
         return user_error(fmt::format("operand {} must be as attention's result: expected {}, found {}", i,
@@ -50,7 +50,7 @@ class AttentionGradient final : public OperatorOf<AttentionGradient> {
   // A slice of the queries, or of heads that share keys, gives that slice of dq and addends of dk
   // and dv.
   plan::Signature signature(const NodeView& node) const override {
-    const Attending of = attending(node);
+    const AttentionGeometry of = attending(node);
     return loops_by_name(node, [&](const plan::Loop& loop) -> Behaviour {
       if (std::ranges::find(of.rows, loop.index, &plan::Dim::index) == of.rows.end()) return kWhole;
       const bool kept = std::ranges::none_of(loop.results, [](int dim) { return dim < 0; });
@@ -61,7 +61,7 @@ class AttentionGradient final : public OperatorOf<AttentionGradient> {
 
   // The scores again, and four products.
   plan::Work work(const NodeView& node) const override {
-    const Attending of = attending(node);
+    const AttentionGeometry of = attending(node);
     plan::Work work = bytes_of(node);
     const double pairs = of.pairs();
     work.multiply_adds = pairs * static_cast<double>(3 * points_of(of.inner) + 2 * points_of(of.values));
@@ -71,7 +71,7 @@ class AttentionGradient final : public OperatorOf<AttentionGradient> {
 
   template <class T>
   void evaluate(Evaluation<T>& at) const {
-    const Attending of = attending(at.node());
+    const AttentionGeometry of = attending(at.node());
     if (of.row_count() == 0 || of.over.size == 0) return;
     Scores<T> p(at, of, kAttentionGradientMask);
     const auto dy_rows = offsets_along(at.node().input_type(5), of.rows);

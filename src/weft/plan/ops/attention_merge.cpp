@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "weft/plan/ops/attending.h"
+#include "weft/plan/ops/attention_geometry.h"
 #include "weft/plan/ops/sequences.h"
 
 #include <fmt/format.h>
@@ -25,8 +25,8 @@ class AttentionMerge final : public OperatorOf<AttentionMerge> {
  public:
   std::string_view name() const override { return "attention-merge"; }
   std::span<const plan::AttributeSpec> attributes() const override { return {}; }
-  std::size_t fewest_inputs() const override { return 4; }
-  std::size_t most_inputs() const override { return 4; }
+  std::size_t min_inputs() const override { return 4; }
+  std::size_t max_inputs() const override { return 4; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     const plan::Type y = node.input_type(0), sums = node.input_type(1);
@@ -75,7 +75,7 @@ class AttentionMerge final : public OperatorOf<AttentionMerge> {
     T first, second, log_sum;
   };
 
-  // Over the field, sums take the place of their logs (attending.h).
+  // Over the field, sums take the place of their logs (attention_geometry.h).
   template <class T>
   static Weights<T> weights(const Evaluation<T>& at, T first, T second) {
     const auto& n = at.numbers;

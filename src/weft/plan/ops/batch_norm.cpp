@@ -36,8 +36,8 @@ class BatchNorm final : public OperatorOf<BatchNorm> {
  public:
   std::string_view name() const override { return "batch-norm"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kBatchNormAttributes; }
-  std::size_t fewest_inputs() const override { return 3; }
-  std::size_t most_inputs() const override { return 3; }
+  std::size_t min_inputs() const override { return 3; }
+  std::size_t max_inputs() const override { return 3; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     const plan::Type x = node.input_type(0);

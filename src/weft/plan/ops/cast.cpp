@@ -24,8 +24,8 @@ class Cast final : public OperatorOf<Cast> {
  public:
   std::string_view name() const override { return "cast"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kCastAttributes; }
-  std::size_t fewest_inputs() const override { return 1; }
-  std::size_t most_inputs() const override { return 1; }
+  std::size_t min_inputs() const override { return 1; }
+  std::size_t max_inputs() const override { return 1; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     return results.add(node.dtype(kCastTo), node.input_type(0).dims);

@@ -31,8 +31,8 @@ Status Communication::infer(const plan::NodeView& node, plan::ResultTypes& resul
   if (exchange.take == Exchange::Take::shifted)
     WEFT_TRY_STATUS(expect_between("by", exchange.rank, -plan::kMostRanks, plan::kMostRanks));
   if (exchange.take == Exchange::Take::bordered) {
-    WEFT_TRY_STATUS(expect_between("before", exchange.before, 0, plan::kWidestBorder));
-    WEFT_TRY_STATUS(expect_between("after", exchange.after, 0, plan::kWidestBorder));
+    WEFT_TRY_STATUS(expect_between("before", exchange.before, 0, plan::kMaxBorder));
+    WEFT_TRY_STATUS(expect_between("after", exchange.after, 0, plan::kMaxBorder));
   }
   for (const Symbol index : {exchange.join, exchange.keep})
     if (index.valid()) WEFT_TRY_STATUS(pick(node.input_type(0).dims, {&index, 1}, node));

@@ -56,8 +56,8 @@ class Communication : public OperatorOf<Communication> {
 
   static constexpr std::size_t kMostMembers = 4096;  // per bucket
 
-  std::size_t fewest_inputs() const override { return 1; }
-  std::size_t most_inputs() const override { return 1; }
+  std::size_t min_inputs() const override { return 1; }
+  std::size_t max_inputs() const override { return 1; }
   Status infer(const plan::NodeView& node, plan::ResultTypes& results) const override;
   plan::Signature signature(const plan::NodeView& node) const override;
   plan::Work work(const plan::NodeView& node) const override;
@@ -70,23 +70,23 @@ class Communication : public OperatorOf<Communication> {
 
 // The all-reduce's `every`: steps between communications; 1 for other operators.
 std::int64_t steps_between_sums(const plan::NodeView& node);
-inline constexpr std::int64_t kMostStepsBetweenSums = 1'000'000'000;
+inline constexpr std::int64_t kMaxStepsBetweenSums = 1'000'000'000;
 
 // The all-reduce's `parts`: number of sequential calls; 1 for other operators.
 std::int64_t parts_of(const plan::NodeView& node);
 inline constexpr std::int64_t kMostParts = 4096;
 
 // An all-reduce's attributes.
-struct AllReduceHow {
+struct AllReduceOptions {
   std::string_view axis;
   std::string_view kind = "sum";
   std::int64_t every = 1, parts = 1;
   std::string_view priority = "normal";
 };
 // REQUIRES: node.op() is all_reduce()
-AllReduceHow how_reduced(const plan::NodeView& node);
+AllReduceOptions all_reduce_options(const plan::NodeView& node);
 Result<plan::NodeId> add_all_reduce(plan::Graph& graph, std::span<const plan::ValueId> inputs,
-                                    const AllReduceHow& how);
+                                    const AllReduceOptions& how);
 
 // Null if the operator is not a communication.
 const Communication* find_communication(const plan::Operator& op);

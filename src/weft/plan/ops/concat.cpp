@@ -23,8 +23,8 @@ class Concat final : public OperatorOf<Concat> {
  public:
   std::string_view name() const override { return "concat"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kConcatAttributes; }
-  std::size_t fewest_inputs() const override { return 1; }
-  std::size_t most_inputs() const override { return 64; }
+  std::size_t min_inputs() const override { return 1; }
+  std::size_t max_inputs() const override { return 64; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     const Symbol along = node.symbol(kConcatAlong);

@@ -23,8 +23,8 @@ class Constant final : public OperatorOf<Constant> {
  public:
   std::string_view name() const override { return "constant"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kConstantAttributes; }
-  std::size_t fewest_inputs() const override { return 0; }
-  std::size_t most_inputs() const override { return 0; }
+  std::size_t min_inputs() const override { return 0; }
+  std::size_t max_inputs() const override { return 0; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     const double value = node.real(kConstantValue);

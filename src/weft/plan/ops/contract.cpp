@@ -28,8 +28,8 @@ class Contract final : public OperatorOf<Contract> {
  public:
   std::string_view name() const override { return "contract"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kContractAttributes; }
-  std::size_t fewest_inputs() const override { return 1; }
-  std::size_t most_inputs() const override { return 64; }
+  std::size_t min_inputs() const override { return 1; }
+  std::size_t max_inputs() const override { return 64; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     WEFT_TRY(joined, join_inputs(node));

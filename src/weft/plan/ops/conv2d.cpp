@@ -26,8 +26,8 @@ class Conv2d final : public OperatorOf<Conv2d> {
  public:
   std::string_view name() const override { return "conv2d"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kConv2dAttributes; }
-  std::size_t fewest_inputs() const override { return 2; }
-  std::size_t most_inputs() const override { return 2; }
+  std::size_t min_inputs() const override { return 2; }
+  std::size_t max_inputs() const override { return 2; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     WEFT_TRY_STATUS(expect(node, 0, Elements::real));

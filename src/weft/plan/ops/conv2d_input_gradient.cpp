@@ -20,8 +20,8 @@ class Conv2dInputGradient final : public OperatorOf<Conv2dInputGradient> {
  public:
   std::string_view name() const override { return "conv2d-input-gradient"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kGradientSpecs; }
-  std::size_t fewest_inputs() const override { return 2; }
-  std::size_t most_inputs() const override { return 2; }
+  std::size_t min_inputs() const override { return 2; }
+  std::size_t max_inputs() const override { return 2; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     WEFT_TRY_STATUS(expect(node, 0, Elements::real));

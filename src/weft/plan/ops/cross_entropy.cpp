@@ -29,8 +29,8 @@ class CrossEntropy final : public OperatorOf<CrossEntropy> {
  public:
   std::string_view name() const override { return "cross-entropy"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kCrossEntropyAttributes; }
-  std::size_t fewest_inputs() const override { return 2; }
-  std::size_t most_inputs() const override { return 2; }
+  std::size_t min_inputs() const override { return 2; }
+  std::size_t max_inputs() const override { return 2; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     WEFT_TRY(rows, labelled_rows(node, node.symbol(kCrossEntropyOver)));

@@ -27,8 +27,8 @@ class CrossEntropyGradient final : public OperatorOf<CrossEntropyGradient> {
  public:
   std::string_view name() const override { return "cross-entropy-gradient"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kCrossEntropyGradientAttributes; }
-  std::size_t fewest_inputs() const override { return 3; }
-  std::size_t most_inputs() const override { return 3; }
+  std::size_t min_inputs() const override { return 3; }
+  std::size_t max_inputs() const override { return 3; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     WEFT_TRY(rows, labelled_rows(node, node.symbol(kCrossEntropyGradientOver)));

@@ -4,7 +4,7 @@
 //
 // The mask depends only on the training step, the stream (a number per dropout of a model) and the
 // element's position in the whole tensor. So the gradient draws the same mask again, and slices
-// agree with the whole if they know their position: `begin` and `whole`, see whole_place.h.
+// agree with the whole if they know their position: `begin` and `whole`, see global_offset.h.
 #include <array>
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 #include "weft/plan/ops/build.h"
 #include "weft/plan/ops/loops.h"
 #include "weft/plan/ops/sequences.h"
-#include "weft/plan/ops/whole_place.h"
+#include "weft/plan/ops/global_offset.h"
 
 namespace weft::ops {
 namespace {
@@ -32,8 +32,8 @@ class Dropout final : public OperatorOf<Dropout> {
  public:
   std::string_view name() const override { return "dropout"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kDropoutAttributes; }
-  std::size_t fewest_inputs() const override { return 2; }
-  std::size_t most_inputs() const override { return 2; }
+  std::size_t min_inputs() const override { return 2; }
+  std::size_t max_inputs() const override { return 2; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     WEFT_TRY_STATUS(expect(node, 0, Elements::real));
@@ -41,8 +41,8 @@ class Dropout final : public OperatorOf<Dropout> {
     const double rate = node.real(kDropoutRate);
     if (!(rate >= 0 && rate < 1))
       return user_error(fmt::format("rate must be at least 0 and below 1, found {}", rate));
-    Result<WholePlace> place =
-        read_whole_place(node.input_type(0), node.integer(kDropoutBegin), node.word(kDropoutWhole));
+    Result<GlobalOffset> place =
+        read_global_offset(node.input_type(0), node.integer(kDropoutBegin), node.word(kDropoutWhole));
     if (!place.ok()) return std::move(place).error();
     return results.add(node.input_type(0));
   }
@@ -73,8 +73,8 @@ class Dropout final : public OperatorOf<Dropout> {
     const double rate = at.node().real(kDropoutRate);
     const T kept = at.numbers.from(1 - rate);
     const NodeView& node = at.node();
-    const WholePlace whole =
-        read_whole_place(node.input_type(0), node.integer(kDropoutBegin), node.word(kDropoutWhole)).value();
+    const GlobalOffset whole =
+        read_global_offset(node.input_type(0), node.integer(kDropoutBegin), node.word(kDropoutWhole)).value();
     Walk walk(sizes_of(node.input_type(0).dims));
     walk.track(whole.strides);
     std::size_t i = 0;

@@ -118,8 +118,8 @@ class Encode final : public OperatorOf<Encode> {
  public:
   std::string_view name() const override { return "encode"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kEncodeAttributes; }
-  std::size_t fewest_inputs() const override { return 1; }
-  std::size_t most_inputs() const override { return 1; }
+  std::size_t min_inputs() const override { return 1; }
+  std::size_t max_inputs() const override { return 1; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     const plan::Type x = node.input_type(0);
@@ -187,8 +187,8 @@ class Decode final : public OperatorOf<Decode> {
  public:
   std::string_view name() const override { return "decode"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kDecodeAttributes; }
-  std::size_t fewest_inputs() const override { return 1; }
-  std::size_t most_inputs() const override { return 1; }
+  std::size_t min_inputs() const override { return 1; }
+  std::size_t max_inputs() const override { return 1; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     const plan::Type x = node.input_type(0), to = node.type(kDecodeType);

@@ -27,8 +27,8 @@ class Gather final : public OperatorOf<Gather> {
  public:
   std::string_view name() const override { return "gather"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kGatherAttributes; }
-  std::size_t fewest_inputs() const override { return 2; }
-  std::size_t most_inputs() const override { return 2; }
+  std::size_t min_inputs() const override { return 2; }
+  std::size_t max_inputs() const override { return 2; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     const Symbol along = node.symbol(kGatherAlong);

@@ -50,7 +50,7 @@ std::vector<Tensor<T>> evaluate(const plan::NodeView& node, std::span<const Tens
 
 template <class T>
 Result<std::vector<Tensor<T>>> interpret(const Graph& graph, const Sources<T>& sources,
-                                         const Numbers<T>& numbers, std::int64_t most_elements) {
+                                         const Numbers<T>& numbers, std::int64_t max_elements) {
   const std::vector<std::size_t> last = last_uses(graph);
   std::vector<Tensor<T>> computed(graph.value_count());
   std::vector<const Tensor<T>*> values(graph.value_count(), nullptr);
@@ -60,9 +60,9 @@ Result<std::vector<Tensor<T>>> interpret(const Graph& graph, const Sources<T>& s
     const plan::NodeView node = graph.view(NodeId(id));
     if (!is_needed(node, last)) continue;
     for (std::size_t k = 0; k < node.result_count(); ++k)
-      if (node.result_type(k).elements() > most_elements)
+      if (node.result_type(k).elements() > max_elements)
         return user_error(fmt::format("{} is too large to interpret: {} elements, the limit is {}",
-                                      node.op().name(), node.result_type(k).elements(), most_elements));
+                                      node.op().name(), node.result_type(k).elements(), max_elements));
     if (is_source(node.op())) {
       WEFT_TRY(tensor, find_source(node, sources));
       values[node.result(0).value] = tensor;

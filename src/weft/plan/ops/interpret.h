@@ -25,11 +25,11 @@ using Sources = std::function<const Tensor<T>*(std::string_view name)>;
 constexpr std::int64_t kMostElements = std::int64_t{1} << 28;
 
 // The plan's outputs, in order. Fails if a source is missing or its sizes differ from its type, or
-// if a value would have more than `most_elements`.
+// if a value would have more than `max_elements`.
 template <class T>
 Result<std::vector<Tensor<T>>> interpret(const plan::Graph& graph, const Sources<T>& sources,
                                          const Numbers<T>& numbers = {},
-                                         std::int64_t most_elements = kMostElements);
+                                         std::int64_t max_elements = kMostElements);
 
 // Runs one node on the given operands.
 template <class T>

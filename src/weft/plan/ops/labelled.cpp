@@ -22,8 +22,8 @@ class Labelled final : public OperatorOf<Labelled> {
  public:
   std::string_view name() const override { return "labelled"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kLabelledAttributes; }
-  std::size_t fewest_inputs() const override { return 1; }
-  std::size_t most_inputs() const override { return 1; }
+  std::size_t min_inputs() const override { return 1; }
+  std::size_t max_inputs() const override { return 1; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     WEFT_TRY_STATUS(expect(node, 0, Elements::integer));

@@ -22,8 +22,8 @@
 #include <fmt/format.h>
 
 #include "weft/plan/ops/arithmetic.h"
-#include "weft/plan/ops/attending.h"
-#include "weft/plan/ops/classifying.h"
+#include "weft/plan/ops/attention_geometry.h"
+#include "weft/plan/ops/linear_loss_shape.h"
 #include "weft/plan/ops/labels.h"
 #include "weft/plan/ops/normalization.h"
 #include "weft/plan/ops/rows.h"
@@ -49,8 +49,8 @@ class LinearCrossEntropy final : public OperatorOf<LinearCrossEntropy> {
  public:
   std::string_view name() const override { return "linear-cross-entropy"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kLinearLossAttributes; }
-  std::size_t fewest_inputs() const override { return 3; }
-  std::size_t most_inputs() const override { return 4; }
+  std::size_t min_inputs() const override { return 3; }
+  std::size_t max_inputs() const override { return 4; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     const plan::Type hidden = node.input_type(0), words = node.input_type(1), label = node.input_type(2);
@@ -92,7 +92,7 @@ class LinearCrossEntropy final : public OperatorOf<LinearCrossEntropy> {
 
   // A slice of the rows gives that slice of dhidden, and addends of the loss, dwords and dbias.
   plan::Signature signature(const NodeView& node) const override {
-    const Classifying of = classifying(node);
+    const LinearLossShape of = classifying(node);
     return loops_by_name(node, [&](const plan::Loop& loop) -> Behaviour {
       if (std::ranges::find(of.rows, loop.index, &plan::Dim::index) == of.rows.end()) return kWhole;
       return {plan::Role::parallel, plan::Monoid::sum};
@@ -101,7 +101,7 @@ class LinearCrossEntropy final : public OperatorOf<LinearCrossEntropy> {
 
   // Three products, and cross-entropy and its gradient per logit; without derivatives one product.
   plan::Work work(const NodeView& node) const override {
-    const Classifying of = classifying(node);
+    const LinearLossShape of = classifying(node);
     plan::Work work = bytes_of(node);
     const double logits = static_cast<double>(of.row_count()) * static_cast<double>(of.over.size);
     work.multiply_adds = (of.slopes ? 3 : 1) * logits * static_cast<double>(of.width());
@@ -128,7 +128,7 @@ class LinearCrossEntropy final : public OperatorOf<LinearCrossEntropy> {
   template <class T>
   void evaluate(Evaluation<T>& at) const {
     const NodeView& node = at.node();
-    const Classifying of = classifying(node);
+    const LinearLossShape of = classifying(node);
     const auto h_rows = offsets_along(node.input_type(0), of.rows),
                h_inner = offsets_along(node.input_type(0), of.inner);
     const auto w_words = offsets_along(node.input_type(1), {&of.over, 1}),
@@ -170,9 +170,9 @@ class LinearCrossEntropy final : public OperatorOf<LinearCrossEntropy> {
 
 }  // namespace
 
-Classifying classifying(const NodeView& node) {
+LinearLossShape classifying(const NodeView& node) {
   const plan::Type hidden = node.input_type(0), words = node.input_type(1);
-  Classifying of;
+  LinearLossShape of;
   of.over = {node.symbol(kLinearLossOver), words.size_of(node.symbol(kLinearLossOver))};
   of.rows = without(hidden.dims, node.indices(kLinearLossInner));
   for (const Symbol index : node.indices(kLinearLossInner))

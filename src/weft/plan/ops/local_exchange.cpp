@@ -46,8 +46,8 @@ class Exchanging final : public OperatorOf<Exchanging> {
  public:
   std::string_view name() const override { return "exchange"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kExchangeAttributes; }
-  std::size_t fewest_inputs() const override { return 0; }
-  std::size_t most_inputs() const override { return Communication::kMostMembers; }
+  std::size_t min_inputs() const override { return 0; }
+  std::size_t max_inputs() const override { return Communication::kMostMembers; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     if (!plan::find_exchange_kind(node.word(kExchangeKind)))
@@ -60,8 +60,8 @@ class Exchanging final : public OperatorOf<Exchanging> {
     WEFT_TRY_STATUS(expect_between("by", node.integer(kExchangeBy), -plan::kMostRanks, plan::kMostRanks));
     WEFT_TRY_STATUS(expect_between("takes", node.integer(kExchangeTakes), 0, 1));
     WEFT_TRY_STATUS(expect_between("size", node.integer(kExchangeSize), 0, kLargestStep));
-    WEFT_TRY_STATUS(expect_between("before", node.integer(kExchangeBefore), 0, plan::kWidestBorder));
-    WEFT_TRY_STATUS(expect_between("after", node.integer(kExchangeAfter), 0, plan::kWidestBorder));
+    WEFT_TRY_STATUS(expect_between("before", node.integer(kExchangeBefore), 0, plan::kMaxBorder));
+    WEFT_TRY_STATUS(expect_between("after", node.integer(kExchangeAfter), 0, plan::kMaxBorder));
     const LocalExchange what = read_local_exchange(node);
     WEFT_TRY_STATUS(expect_between("tag", what.tag, 0, plan::kLargestTag));
     WEFT_TRY_STATUS(expect_between("parts", what.calls, 1, kMostParts));

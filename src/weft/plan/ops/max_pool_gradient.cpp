@@ -22,8 +22,8 @@ class MaxPoolGradient final : public OperatorOf<MaxPoolGradient> {
  public:
   std::string_view name() const override { return "max-pool-gradient"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kMaxPoolGradientAttributes; }
-  std::size_t fewest_inputs() const override { return 2; }
-  std::size_t most_inputs() const override { return 2; }
+  std::size_t min_inputs() const override { return 2; }
+  std::size_t max_inputs() const override { return 2; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     WEFT_TRY_STATUS(expect(node, 0, Elements::real));

@@ -25,8 +25,8 @@ class Merge final : public OperatorOf<Merge> {
  public:
   std::string_view name() const override { return "merge"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kMergeAttributes; }
-  std::size_t fewest_inputs() const override { return 1; }
-  std::size_t most_inputs() const override { return 1; }
+  std::size_t min_inputs() const override { return 1; }
+  std::size_t max_inputs() const override { return 1; }
 
   bool is_view() const override { return true; }
 

@@ -23,8 +23,8 @@ class Momentum final : public OperatorOf<Momentum> {
  public:
   std::string_view name() const override { return "momentum"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kMomentumAttributes; }
-  std::size_t fewest_inputs() const override { return 3; }
-  std::size_t most_inputs() const override { return 4; }
+  std::size_t min_inputs() const override { return 3; }
+  std::size_t max_inputs() const override { return 4; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     WEFT_TRY_STATUS(expect(node, 0, Elements::real));

@@ -93,11 +93,11 @@ T Numbers<T>::apply(Function function, T x) const {
 }
 
 template <class T>
-bool Numbers<T>::keeps(const DropoutPlace& at) const {
+bool Numbers<T>::keeps(const DropoutElement& at) const {
   return static_cast<double>(uniform_at(at.step, at.stream, at.place)) >= at.rate;
 }
 
-bool keeps_half(std::uint64_t key, const DropoutPlace& at) {
+bool keeps_half(std::uint64_t key, const DropoutElement& at) {
   if (at.rate == 0) return true;
   std::uint64_t word = mix(key + std::bit_cast<std::uint64_t>(at.rate));
   for (const std::uint64_t part : {at.step, at.stream, at.place})

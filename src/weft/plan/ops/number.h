@@ -56,7 +56,7 @@ class Field {
 enum class Function : std::uint8_t { exp, log, tanh, erf, sqrt, rsqrt, sin, cos, truncate };
 
 // The inputs of a dropout mask for one element.
-struct DropoutPlace {
+struct DropoutElement {
   std::uint64_t step = 0, stream = 0, place = 0;
   double rate = 0;
 };
@@ -64,7 +64,7 @@ struct DropoutPlace {
 // Whether a proof keeps that element. The mask is a keyed hash that keeps one half at any rate (all
 // at rate 0), so that a rule sees both kept and dropped elements. Different rates have different
 // masks.
-bool keeps_half(std::uint64_t key, const DropoutPlace& at);
+bool keeps_half(std::uint64_t key, const DropoutElement& at);
 
 template <class T>
 struct Numbers {  // float and double
@@ -83,7 +83,7 @@ struct Numbers {  // float and double
   T min(T a, T b) const { return b < a || std::isnan(b) ? b : a; }
   T least() const { return -std::numeric_limits<T>::infinity(); }  // the maximum of an empty set
   T greatest() const { return std::numeric_limits<T>::infinity(); }
-  bool keeps(const DropoutPlace& at) const;  // the mask that kernels draw
+  bool keeps(const DropoutElement& at) const;  // the mask that kernels draw
 };
 
 template <>
@@ -106,7 +106,7 @@ struct Numbers<Field> {
   Field min(Field a, Field b) const { return less(b, a) ? b : a; }
   Field least() const;  // in the shuffled order
   Field greatest() const;
-  bool keeps(const DropoutPlace& at) const { return keeps_half(key, at); }
+  bool keeps(const DropoutElement& at) const { return keeps_half(key, at); }
 };
 
 }  // namespace weft::ops

@@ -23,8 +23,8 @@ class Pad final : public OperatorOf<Pad> {
  public:
   std::string_view name() const override { return "pad"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kPadAttributes; }
-  std::size_t fewest_inputs() const override { return 1; }
-  std::size_t most_inputs() const override { return 1; }
+  std::size_t min_inputs() const override { return 1; }
+  std::size_t max_inputs() const override { return 1; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     const plan::Type x = node.input_type(0);

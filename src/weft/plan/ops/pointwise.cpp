@@ -64,8 +64,8 @@ class PointwiseOperator final : public OperatorOf<PointwiseOperator> {
   const Pointwise& row() const { return row_; }
 
   std::string_view name() const override { return row_.name; }
-  std::size_t fewest_inputs() const override { return row_.arity; }
-  std::size_t most_inputs() const override { return row_.arity; }
+  std::size_t min_inputs() const override { return row_.arity; }
+  std::size_t max_inputs() const override { return row_.arity; }
 
   Status infer(const plan::NodeView& node, plan::ResultTypes& results) const override {
     // With three operands the first is the condition of a select.

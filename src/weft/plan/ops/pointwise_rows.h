@@ -106,14 +106,14 @@ inline constexpr auto sigmoid_of = [](auto& n, auto x) {
 inline constexpr auto half_of = [](auto& n, auto x) { return n.divide(x, n.from(2)); };
 
 // The CDF of the normal distribution: (1 + erf(x / sqrt 2)) / 2.
-inline constexpr auto normal_below = [](auto& n, auto x) {
+inline constexpr auto normal_cdf = [](auto& n, auto x) {
   return half_of(n, n.from(1) + n.apply(Function::erf, n.divide(x, n.from(sqrt2))));
 };
 inline constexpr auto normal_density = [](auto& n, auto x) {
   return n.from(inv_sqrtpi / sqrt2) * n.apply(Function::exp, -half_of(n, x * x));
 };
 // The same without a division.
-inline constexpr auto quick_normal_below = [](auto& n, auto x) {
+inline constexpr auto quick_normal_cdf = [](auto& n, auto x) {
   return n.from(0.5) * (n.from(1) + n.apply(Function::erf, x * n.from(1 / sqrt2)));
 };
 inline constexpr auto quick_normal_density = [](auto& n, auto x) {
@@ -244,9 +244,9 @@ inline constexpr std::tuple kPointwiseRows{
         })
         .on_cuda("weft_max({0}, 0.0f)").in_weftql("relu(x)", "x where positive, else zero"),
 
-    row("gelu", 1, kTranscendental + 4, Elements::real, [](auto& n, auto* x) { return x[0] * part::normal_below(n, x[0]); })
+    row("gelu", 1, kTranscendental + 4, Elements::real, [](auto& n, auto* x) { return x[0] * part::normal_cdf(n, x[0]); })
         .with_gradient([](auto& n, Term dy, Term x, Term) { return n.call("gelu-gradient", dy, x); })
-        .on_processor([](auto& n, auto* x) { return x[0] * part::quick_normal_below(n, x[0]); })
+        .on_processor([](auto& n, auto* x) { return x[0] * part::quick_normal_cdf(n, x[0]); })
         .on_cuda("({0} * weft_normal_below({0}))")
         .in_weftql("gelu(x)", "x times the normal distribution function at x"),
     row("gelu-tanh", 1, kTranscendental + 7, Elements::real,
@@ -272,10 +272,10 @@ inline constexpr std::tuple kPointwiseRows{
         .in_weftql("mish(x)", "x * tanh(log(1 + exp(x)))"),
 
     row("gelu-gradient", 2, 2 * kTranscendental + 9, Elements::real,
-        [](auto& n, auto* x) { return x[0] * (part::normal_below(n, x[1]) + x[1] * part::normal_density(n, x[1])); })
+        [](auto& n, auto* x) { return x[0] * (part::normal_cdf(n, x[1]) + x[1] * part::normal_density(n, x[1])); })
         .slope()
         .on_processor([](auto& n, auto* x) {
-          return x[0] * (part::quick_normal_below(n, x[1]) + x[1] * part::quick_normal_density(n, x[1]));
+          return x[0] * (part::quick_normal_cdf(n, x[1]) + x[1] * part::quick_normal_density(n, x[1]));
         })
         .on_cuda("({0} * (weft_normal_below({1}) + {1} * weft_normal_density({1})))"),
     row("gelu-tanh-gradient", 2, kTranscendental + 16, Elements::real,

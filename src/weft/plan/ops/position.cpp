@@ -24,8 +24,8 @@ class Position final : public OperatorOf<Position> {
  public:
   std::string_view name() const override { return "position"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kPositionAttributes; }
-  std::size_t fewest_inputs() const override { return 0; }
-  std::size_t most_inputs() const override { return 0; }
+  std::size_t min_inputs() const override { return 0; }
+  std::size_t max_inputs() const override { return 0; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     constexpr std::int64_t kLargest = std::int64_t{1} << 31;  // the last position must fit in an i32

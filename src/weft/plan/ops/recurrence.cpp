@@ -27,8 +27,8 @@ class Recurrence final : public OperatorOf<Recurrence> {
  public:
   std::string_view name() const override { return "recurrence"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kRecurrenceAttributes; }
-  std::size_t fewest_inputs() const override { return 2; }
-  std::size_t most_inputs() const override { return 2; }
+  std::size_t min_inputs() const override { return 2; }
+  std::size_t max_inputs() const override { return 2; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     const plan::Type decay = node.input_type(0), x = node.input_type(1);

@@ -41,8 +41,8 @@ class Reduce final : public OperatorOf<Reduce> {
  public:
   std::string_view name() const override { return "reduce"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kReduceAttributes; }
-  std::size_t fewest_inputs() const override { return 1; }
-  std::size_t most_inputs() const override { return 1; }
+  std::size_t min_inputs() const override { return 1; }
+  std::size_t max_inputs() const override { return 1; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     const std::string_view kind = node.word(kReduceKind);

@@ -23,8 +23,8 @@ class Rename final : public OperatorOf<Rename> {
  public:
   std::string_view name() const override { return "rename"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kRenameAttributes; }
-  std::size_t fewest_inputs() const override { return 1; }
-  std::size_t most_inputs() const override { return 1; }
+  std::size_t min_inputs() const override { return 1; }
+  std::size_t max_inputs() const override { return 1; }
 
   bool is_view() const override { return true; }
 

@@ -33,8 +33,8 @@ class Rotary final : public OperatorOf<Rotary> {
  public:
   std::string_view name() const override { return "rotary"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kRotaryAttributes; }
-  std::size_t fewest_inputs() const override { return 1; }
-  std::size_t most_inputs() const override { return 1; }
+  std::size_t min_inputs() const override { return 1; }
+  std::size_t max_inputs() const override { return 1; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     const plan::Type x = node.input_type(0);

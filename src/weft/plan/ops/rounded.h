@@ -75,7 +75,7 @@ struct Numbers<Rounded> {
   Rounded min(Rounded a, Rounded b) const { return -max(-a, -b); }
   Rounded least() const { return {-std::numeric_limits<double>::infinity(), 0}; }
   Rounded greatest() const { return {std::numeric_limits<double>::infinity(), 0}; }
-  bool keeps(const DropoutPlace& place) const { return keeps_half(key, place); }
+  bool keeps(const DropoutElement& place) const { return keeps_half(key, place); }
   // The result after storing it in this dtype.
   Rounded stored(Rounded x, plan::DType dtype) const;
   // The same for a cast, where a number that is too large becomes infinite.

@@ -29,8 +29,8 @@ class ScatterAdd final : public OperatorOf<ScatterAdd> {
  public:
   std::string_view name() const override { return "scatter-add"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kScatterAddAttributes; }
-  std::size_t fewest_inputs() const override { return 2; }
-  std::size_t most_inputs() const override { return 2; }
+  std::size_t min_inputs() const override { return 2; }
+  std::size_t max_inputs() const override { return 2; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     const plan::Dim along{node.symbol(kScatterAddAlong), node.integer(kScatterAddSize)};

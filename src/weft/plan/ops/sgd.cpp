@@ -21,8 +21,8 @@ class Sgd final : public OperatorOf<Sgd> {
  public:
   std::string_view name() const override { return "sgd"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kSgdAttributes; }
-  std::size_t fewest_inputs() const override { return 2; }
-  std::size_t most_inputs() const override { return 3; }
+  std::size_t min_inputs() const override { return 2; }
+  std::size_t max_inputs() const override { return 3; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     WEFT_TRY_STATUS(expect(node, 0, Elements::real));

@@ -185,7 +185,7 @@ std::optional<plan::AxisLayout> operand_layout(const NodeView& node, const plan:
   for (const Sliding& sliding : sliding_loops(node, signature)) {
     if (sliding.loop != loop) continue;
     const Borders borders = sliding.borders(i, ranks);
-    if (std::max(borders.before, borders.after) > plan::kWidestBorder) return std::nullopt;
+    if (std::max(borders.before, borders.after) > plan::kMaxBorder) return std::nullopt;
     return plan::AxisLayout::sliced(index, static_cast<std::uint16_t>(borders.before),
                                     static_cast<std::uint16_t>(borders.after));
   }

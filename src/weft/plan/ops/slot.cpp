@@ -25,8 +25,8 @@ class Slot final : public OperatorOf<Slot> {
  public:
   std::string_view name() const override { return "slot"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kSlotAttributes; }
-  std::size_t fewest_inputs() const override { return 1; }
-  std::size_t most_inputs() const override { return 1; }
+  std::size_t min_inputs() const override { return 1; }
+  std::size_t max_inputs() const override { return 1; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     constexpr std::int64_t kLargestSlot = std::int64_t{1} << 31;  // slots are i32

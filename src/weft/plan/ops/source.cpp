@@ -58,8 +58,8 @@ class Source final : public OperatorOf<Source> {
     if (has_initial_) return kInitialized;
     return kGiven;
   }
-  std::size_t fewest_inputs() const override { return 0; }
-  std::size_t most_inputs() const override { return 0; }
+  std::size_t min_inputs() const override { return 0; }
+  std::size_t max_inputs() const override { return 0; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     if (node.word(kName).empty()) return user_error("a source needs a name");

@@ -26,8 +26,8 @@ class Split final : public OperatorOf<Split> {
  public:
   std::string_view name() const override { return "split"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kSplitAttributes; }
-  std::size_t fewest_inputs() const override { return 1; }
-  std::size_t most_inputs() const override { return 1; }
+  std::size_t min_inputs() const override { return 1; }
+  std::size_t max_inputs() const override { return 1; }
 
   bool is_view() const override { return true; }
 

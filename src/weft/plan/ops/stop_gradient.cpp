@@ -12,8 +12,8 @@ using plan::NodeView;
 class StopGradient final : public OperatorOf<StopGradient> {
  public:
   std::string_view name() const override { return "stop-gradient"; }
-  std::size_t fewest_inputs() const override { return 1; }
-  std::size_t most_inputs() const override { return 1; }
+  std::size_t min_inputs() const override { return 1; }
+  std::size_t max_inputs() const override { return 1; }
 
   bool is_view() const override { return true; }
 

@@ -27,8 +27,8 @@ class TopKOperator final : public OperatorOf<TopKOperator> {
  public:
   std::string_view name() const override { return "top-k"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kTopKAttributes; }
-  std::size_t fewest_inputs() const override { return 1; }
-  std::size_t most_inputs() const override { return 1; }
+  std::size_t min_inputs() const override { return 1; }
+  std::size_t max_inputs() const override { return 1; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     const plan::Type x = node.input_type(0);

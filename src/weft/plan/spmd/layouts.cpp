@@ -113,7 +113,7 @@ Result<Results> results_on(const AtAxis& at, const plan::Signature& signature) {
       return at.error("varying operands go with varying and replicated ones only");
     return Results(at.node.result_count(), AxisLayout::varying());
   }
-  if (can_go_around(at.node) && at.operands == ring_operands(at.node)) return ring_results(at.node);
+  if (supports_ring_attention(at.node) && at.operands == ring_operands(at.node)) return ring_results(at.node);
   if (const std::size_t i = first(Kind::sliced); i < at.operands.size()) return cut_along(at, signature, i);
   return Results(at.node.result_count());
 }

@@ -31,7 +31,7 @@ std::vector<LocalWindows> local_windows(const plan::NodeView& node, const plan::
 
 // Sets the node's attributes to the windows of this rank. If one loop is sliced, sets both
 // paddings, since columns no longer have the padding of rows.
-void tell_windows(const plan::NodeView& node, std::span<const LocalWindows> windows,
+void set_window_attributes(const plan::NodeView& node, std::span<const LocalWindows> windows,
                   std::vector<plan::AttributeValue>& attributes);
 
 // The range `part` of a value that has the range `held` along an index. Fails if `part` is outside.

@@ -113,7 +113,7 @@ Status Localizer::add(const NodeView& node) {
   if (const ops::Communication* op = ops::find_communication(node.op()); op != nullptr)
     return exchanges_ == Exchanges::stay ? exchange(node, *op) : leave(node);
   for (const std::size_t axis : ring_axes(node, layouts_))
-    if (mesh_.axes[axis].ranks > 1) return go_around(node, axis);
+    if (mesh_.axes[axis].ranks > 1) return add_ring_attention(node, axis);
   const bool idle = std::ranges::any_of(node.node().inputs,
                                         [&](ValueId input) { return !local_.values[input.value].valid(); });
   if (idle || (ops::is_source(node.op()) && is_empty(shares_of(node.result(0))))) return add_neutrals(node);

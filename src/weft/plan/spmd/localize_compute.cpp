@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include "weft/plan/ops/build.h"
-#include "weft/plan/ops/whole_place.h"
+#include "weft/plan/ops/global_offset.h"
 #include "weft/plan/spmd/localizer.h"
-#include "weft/plan/spmd/placing.h"
+#include "weft/plan/spmd/position_attributes.h"
 
 namespace weft::spmd {
 
@@ -24,7 +24,7 @@ Status Localizer::compute(const NodeView& node) {
   if (std::ranges::any_of(windows, &LocalWindows::is_idle)) return add_neutrals(node);
   std::optional<plan::Loop> told;  // the positional loop
   for (plan::Loop& loop : signature.loops) {
-    if (!loop.positional || find_placing(node.op()).begin < 0) continue;
+    if (!loop.positional || find_position_attributes(node.op()).begin < 0) continue;
     told = loop;
     loop.positional = false;
   }
@@ -47,8 +47,8 @@ Status Localizer::compute(const NodeView& node) {
         sizes.back()[static_cast<std::size_t>(dim)] = local.computed.size;
   }
   WEFT_TRY(attributes, attributes_of(node, sizes));
-  if (told) WEFT_TRY_STATUS(tell_place(node, *told, attributes));
-  tell_windows(node, windows, attributes);
+  if (told) WEFT_TRY_STATUS(set_position_attributes(node, *told, attributes));
+  set_window_attributes(node, windows, attributes);
   WEFT_TRY(made, local_.graph.add(node.op(), operands, attributes));
   for (std::size_t k = 0; k < node.result_count(); ++k) {
     WEFT_TRY(expected, sized(node.result_type(k), sizes[k]));
@@ -90,16 +90,16 @@ Result<ValueId> Localizer::without_neighbours(const NodeView& node, const plan::
   return value;
 }
 
-Status Localizer::tell_place(const NodeView& node, const plan::Loop& loop,
+Status Localizer::set_position_attributes(const NodeView& node, const plan::Loop& loop,
                              std::vector<AttributeValue>& attributes) {
-  const Placing placing = find_placing(node.op());
+  const PositionAttributes placing = find_position_attributes(node.op());
   const auto at = [](int attribute) { return static_cast<std::size_t>(attribute); };
   if (placing.whole >= 0) {
     const std::vector<Share> shares = shares_of(node.result(0));
-    WEFT_TRY(place, ops::read_whole_place(node.result_type(0), node.integer(at(placing.begin)),
+    WEFT_TRY(place, ops::read_global_offset(node.result_type(0), node.integer(at(placing.begin)),
                                           node.word(at(placing.whole))));
     if (std::ranges::equal(shares, node.result_type(0).dims, {}, &Share::size, &Dim::size)) return {};
-    attributes[at(placing.begin)] = begin_of_part(place, shares);
+    attributes[at(placing.begin)] = begin_of_block(place, shares);
     attributes[at(placing.whole)] = local_.graph.symbol(print_sizes(place));
     return {};
   }

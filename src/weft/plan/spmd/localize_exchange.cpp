@@ -4,7 +4,7 @@
 #include "weft/plan/ops/local_exchange.h"
 #include "weft/plan/spmd/local_halo.h"
 #include "weft/plan/spmd/localizer.h"
-#include "weft/plan/spmd/placing.h"
+#include "weft/plan/spmd/position_attributes.h"
 
 namespace weft::spmd {
 
@@ -153,12 +153,12 @@ Result<ValueId> Localizer::own_block(const NodeView& node, ValueId operand, Symb
   const Share whole = shares_of(node.input(0))[dim], block = shares_of(node.result(0))[dim];
   const std::int64_t begin = block.begin - whole.begin;
   const NodeView maker = local_.graph.view(local_.graph.value(operand).producer);
-  if (block != whole && makes_any_part(maker, here(along))) return part_made(maker, {begin, block.size});
+  if (block != whole && can_make_any_block(maker, here(along))) return recompute_block(maker, {begin, block.size});
   return ops::add_slice(local_.graph, operand, here(along), begin, begin + block.size);
 }
 
-bool Localizer::makes_any_part(const NodeView& maker, Symbol along) {
-  const Placing placing = find_placing(maker.op());
+bool Localizer::can_make_any_block(const NodeView& maker, Symbol along) {
+  const PositionAttributes placing = find_position_attributes(maker.op());
   if (placing.begin < 0 || placing.size < 0 || maker.result_count() != 1) return false;
   return std::ranges::any_of(maker.op().signature(maker).loops, [&](const plan::Loop& loop) {
     return loop.index == along && loop.positional && loop.results[0] >= 0 &&
@@ -166,8 +166,8 @@ bool Localizer::makes_any_part(const NodeView& maker, Symbol along) {
   });
 }
 
-Result<ValueId> Localizer::part_made(const NodeView& maker, Share part) {
-  const Placing placing = find_placing(maker.op());
+Result<ValueId> Localizer::recompute_block(const NodeView& maker, Share part) {
+  const PositionAttributes placing = find_position_attributes(maker.op());
   std::vector<AttributeValue> attributes;
   for (std::size_t k = 0; k < maker.op().attributes().size(); ++k) {
     switch (maker.op().attributes()[k].kind) {

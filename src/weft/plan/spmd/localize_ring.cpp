@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
 
-#include "weft/plan/ops/attending.h"
+#include "weft/plan/ops/attention_geometry.h"
 #include "weft/plan/ops/build.h"
 #include "weft/plan/ops/local_exchange.h"
 #include "weft/plan/spmd/localizer.h"
@@ -63,10 +63,10 @@ class Around {
 
 }  // namespace
 
-Status Localizer::go_around(const NodeView& node, std::size_t axis) {
+Status Localizer::add_ring_attention(const NodeView& node, std::size_t axis) {
   lists_.clear();
   const bool is_gradient = &node.op() == &ops::attention_gradient();
-  const ops::Attending of = ops::attending(node);
+  const ops::AttentionGeometry of = ops::attending(node);
   const std::int32_t ranks = mesh_.axes[axis].ranks, own = mesh_.coordinate(rank_, axis);
   const ops::LocalExchange what{.kind = ops::ExchangeKind::permute_ranks,
                                 .axis = mesh_.axes[axis].name,

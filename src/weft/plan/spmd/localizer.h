@@ -53,16 +53,16 @@ class Localizer {
   Result<plan::ValueId> own_block(const plan::NodeView& node, plan::ValueId operand, Symbol along);
   // True for a result that has an index none of its operands has: rows added into, positions. No
   // layout of the operands slices it, but a rank that keeps a block need not compute the rest.
-  static bool makes_any_part(const plan::NodeView& maker, Symbol along);
+  static bool can_make_any_block(const plan::NodeView& maker, Symbol along);
   // A second copy of a local node that computes only a part of its result. The first is dead if
   // this was its only reader.
-  Result<plan::ValueId> part_made(const plan::NodeView& maker, plan::Share part);
+  Result<plan::ValueId> recompute_block(const plan::NodeView& maker, plan::Share part);
 
   // Runs the node on this rank's shares. Positional loops get their start in an attribute; if there
   // is none, the shares are padded with zeros.
   Status compute(const plan::NodeView& node);
   // Ring attention along an axis (ring.h): one step per rank.
-  Status go_around(const plan::NodeView& node, std::size_t axis);
+  Status add_ring_attention(const plan::NodeView& node, std::size_t axis);
   // The part of an operand that this rank's windows see; the operand may have wider borders.
   Result<plan::ValueId> within_windows(const plan::NodeView& node, const plan::Signature& signature,
                                        std::span<const LocalWindows> windows, std::size_t i,
@@ -71,7 +71,7 @@ class Localizer {
   Result<plan::ValueId> without_neighbours(const plan::NodeView& node, const plan::Signature& signature,
                                            std::span<const LocalWindows> windows, std::size_t k,
                                            plan::ValueId value);
-  Status tell_place(const plan::NodeView& node, const plan::Loop& loop,
+  Status set_position_attributes(const plan::NodeView& node, const plan::Loop& loop,
                     std::vector<plan::AttributeValue>& attributes);
   static bool is_positional(const plan::Signature& signature, std::vector<std::int8_t> plan::Loop::*side,
                             std::size_t which, std::size_t dim);

@@ -60,12 +60,12 @@ class MeshRun {
         computed_(graph.value_count()),
         held_(graph.value_count()) {}
 
-  Result<std::vector<MeshTensor<T>>> run(const MeshSources<T>& sources, std::int64_t most_elements) {
+  Result<std::vector<MeshTensor<T>>> run(const MeshSources<T>& sources, std::int64_t max_elements) {
     const std::vector<std::size_t> last = ops::last_uses(graph_);
     for (std::size_t n = 0; n < graph_.node_count(); ++n) {
       const NodeView node = graph_.view(plan::NodeId(n));
       if (!ops::is_needed(node, last)) continue;
-      WEFT_TRY_STATUS(check_elements(node, most_elements));
+      WEFT_TRY_STATUS(check_elements(node, max_elements));
       if (ops::is_source(node.op())) {
         WEFT_TRY_STATUS(find_source(node, sources));
         continue;
@@ -164,7 +164,7 @@ class MeshRun {
     for (bool passes = true; passes;) {
       passes = false;
       for (std::size_t rank = 0; rank < ranks_; ++rank)
-        passes |= compute_until_passed(node, rank, making[rank]);
+        passes |= compute_until_exchange(node, rank, making[rank]);
       if (passes) pass_on(node, making);
     }
     for (std::size_t rank = 0; rank < ranks_; ++rank) keep(node, rank, making[rank].made);
@@ -180,7 +180,7 @@ class MeshRun {
   }
 
   // True if an exchange comes next.
-  bool compute_until_passed(const NodeView& node, std::size_t rank, Making& making) {
+  bool compute_until_exchange(const NodeView& node, std::size_t rank, Making& making) {
     for (; making.at < making.end; ++making.at) {
       const NodeView part = locals_[rank].graph.view(plan::NodeId(making.at));
       if (&part.op() == &ops::local_exchange()) return true;
@@ -249,9 +249,9 @@ Result<MeshPlan> plan_of_ranks(const plan::Graph& graph, const plan::Mesh& mesh)
   MeshPlan plan;
   WEFT_TRY(layouts, infer_layouts(graph, mesh));
   plan.layouts = std::move(layouts);
-  if (mesh.ranks() > kMostVirtualRanks)
+  if (mesh.ranks() > kMaxVirtualRanks)
     return user_error(
-        fmt::format("a virtual mesh has at most {} ranks, found {}", kMostVirtualRanks, mesh.ranks()));
+        fmt::format("a virtual mesh has at most {} ranks, found {}", kMaxVirtualRanks, mesh.ranks()));
   for (std::int32_t rank = 0; rank < mesh.ranks(); ++rank) {
     WEFT_TRY(local, localize(graph, mesh, plan.layouts, rank));
     plan.ranks.push_back(std::move(local));
@@ -263,17 +263,17 @@ template <class T>
 Result<std::vector<MeshTensor<T>>> interpret_on_mesh(const plan::Graph& graph, const plan::Mesh& mesh,
                                                      const MeshPlan& ranks, const MeshSources<T>& sources,
                                                      const ops::Numbers<T>& numbers,
-                                                     std::int64_t most_elements) {
-  return MeshRun<T>(graph, mesh, ranks, numbers).run(sources, most_elements);
+                                                     std::int64_t max_elements) {
+  return MeshRun<T>(graph, mesh, ranks, numbers).run(sources, max_elements);
 }
 
 template <class T>
 Result<std::vector<MeshTensor<T>>> interpret_on_mesh(const plan::Graph& graph, const plan::Mesh& mesh,
                                                      const MeshSources<T>& sources,
                                                      const ops::Numbers<T>& numbers,
-                                                     std::int64_t most_elements) {
+                                                     std::int64_t max_elements) {
   WEFT_TRY(ranks, plan_of_ranks(graph, mesh));
-  return interpret_on_mesh<T>(graph, mesh, ranks, sources, numbers, most_elements);
+  return interpret_on_mesh<T>(graph, mesh, ranks, sources, numbers, max_elements);
 }
 
 #define WEFT_INTERPRET_ON_MESH(T)                                                                       \

@@ -35,7 +35,7 @@ template <class T>
 using MeshSources = std::function<const MeshTensor<T>*(std::string_view name)>;
 
 // The most ranks of a virtual mesh. Larger meshes can be planned but not run this way.
-constexpr std::int32_t kMostVirtualRanks = 1024;
+constexpr std::int32_t kMaxVirtualRanks = 1024;
 
 // A plan as every rank of the mesh runs it. Build it once to run it several times.
 struct MeshPlan {
@@ -51,16 +51,16 @@ template <class T>
 Result<std::vector<MeshTensor<T>>> interpret_on_mesh(const plan::Graph& graph, const plan::Mesh& mesh,
                                                      const MeshPlan& ranks, const MeshSources<T>& sources,
                                                      const ops::Numbers<T>& numbers = {},
-                                                     std::int64_t most_elements = ops::kMostElements);
+                                                     std::int64_t max_elements = ops::kMostElements);
 
 // The plan's outputs, in order, with their layouts. Fails if infer_layouts or localize does, a
 // source is missing, a rank's tensor has the wrong sizes, or a value would have more than
-// `most_elements` over all ranks.
+// `max_elements` over all ranks.
 template <class T>
 Result<std::vector<MeshTensor<T>>> interpret_on_mesh(const plan::Graph& graph, const plan::Mesh& mesh,
                                                      const MeshSources<T>& sources,
                                                      const ops::Numbers<T>& numbers = {},
-                                                     std::int64_t most_elements = ops::kMostElements);
+                                                     std::int64_t max_elements = ops::kMostElements);
 
 // A global value as the ranks would hold it: sliced or copied. A partial sum is split into random
 // addends. An element of a partial max stays on one random rank and is at most that on the others

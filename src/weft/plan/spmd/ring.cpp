@@ -1,6 +1,6 @@
 #include "weft/plan/spmd/ring.h"
 
-#include "weft/plan/ops/attending.h"
+#include "weft/plan/ops/attention_geometry.h"
 
 namespace weft::spmd {
 
@@ -17,8 +17,8 @@ AxisLayout cut_in_ring(const NodeView& node, const plan::Type& type) {
 
 }  // namespace
 
-bool can_go_around(const NodeView& node) {
-  if (!ops::is_attending(node.op())) return false;
+bool supports_ring_attention(const NodeView& node) {
+  if (!ops::is_attention_operator(node.op())) return false;
   const std::size_t mask = ops::mask_of(node.op());
   return mask >= node.input_count() || !node.input_type(mask).has(node.symbol(ops::kAttentionOver)) ||
          !node.input_type(mask).has(node.symbol(ops::kAttentionAlong));
@@ -39,7 +39,7 @@ std::vector<AxisLayout> ring_results(const NodeView& node) {
 }
 
 std::vector<std::size_t> ring_axes(const NodeView& node, std::span<const plan::Layout> layouts) {
-  if (!can_go_around(node)) return {};
+  if (!supports_ring_attention(node)) return {};
   const std::vector<AxisLayout> needed = ring_operands(node);
   std::vector<std::size_t> found;
   for (std::size_t axis = 0; axis < layouts[node.input(0).value].axes.size(); ++axis) {
@@ -54,7 +54,7 @@ std::vector<std::size_t> ring_axes(const NodeView& node, std::span<const plan::L
 bool later_ranks_attend_more(const plan::Graph& graph, std::span<const plan::Layout> layouts) {
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
     const NodeView node = graph.view(plan::NodeId(n));
-    if (!ops::is_attending(node.op()) || node.integer(ops::kAttentionCausal) == 0) continue;
+    if (!ops::is_attention_operator(node.op()) || node.integer(ops::kAttentionCausal) == 0) continue;
     for (const AxisLayout& axis : layouts[node.input(ops::kAttentionQ).value].axes)
       if (axis.slices(node.symbol(ops::kAttentionAlong))) return true;
   }

@@ -23,9 +23,9 @@
 namespace weft::spmd {
 
 // False if a mask has both the query and the key index: a rank would need all of its rows.
-bool can_go_around(const plan::NodeView& node);
+bool supports_ring_attention(const plan::NodeView& node);
 
-// The layouts of operands and results on the ring's axis. REQUIRES: can_go_around(node)
+// The layouts of operands and results on the ring's axis. REQUIRES: supports_ring_attention(node)
 std::vector<plan::AxisLayout> ring_operands(const plan::NodeView& node);
 std::vector<plan::AxisLayout> ring_results(const plan::NodeView& node);
 

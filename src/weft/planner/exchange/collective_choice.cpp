@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "weft/base/do_all.h"
+#include "weft/base/parallel_for.h"
 #include "weft/collectives/algorithm/claims.h"
 #include "weft/collectives/algorithm/library.h"
 
@@ -71,11 +71,11 @@ Result<std::vector<Variant>> references(const ChoiceQuestion& question) {
 std::string family_of(const std::string& reference) { return reference.substr(0, reference.find('(')); }
 
 // Adds the variant with every protocol, or records why it is left out.
-void add_candidates(PricedChoice& made, const Variant& variant, const sim::CollectiveCluster& cluster,
+void add_candidates(EstimatedChoice& made, const Variant& variant, const sim::CollectiveCluster& cluster,
                     bool asked_for, bool first_of_its_kind) {
   using enum collective::Protocol;
   for (const collective::Protocol protocol : {simple, ll, ll128}) {
-    Result<PricedProgram> program = prepare(variant.reference, cluster, protocol, variant.instances);
+    Result<EstimatedProgram> program = prepare(variant.reference, cluster, protocol, variant.instances);
     if (program.ok() && program->actions.actions.size() > kMostActions && !asked_for)
       program =
           user_error(fmt::format("{} steps are too many to try by default", program->actions.actions.size()));
@@ -85,16 +85,16 @@ void add_candidates(PricedChoice& made, const Variant& variant, const sim::Colle
             "{}: {}", asked_for ? variant.reference : family_of(variant.reference), program.error().message));
       return;
     }
-    program->parameters.most_slices = kMostSlices;
+    program->parameters.max_slices = kMostSlices;
     made.candidates.push_back({variant.reference, std::move(*program), {}});
   }
 }
 
 // Estimates all candidates in parallel. The result does not depend on the number of threads.
-Status price_all(std::vector<PricedCandidate>& candidates, const sim::CollectiveCluster& cluster,
+Status price_all(std::vector<EstimatedCandidate>& candidates, const sim::CollectiveCluster& cluster,
                  const std::vector<std::int64_t>& sizes) {
   std::vector<Status> outcomes(candidates.size());
-  do_all(candidates.size(), [&](std::size_t i) {
+  parallel_for(candidates.size(), [&](std::size_t i) {
     auto rows = price_at(candidates[i].program, cluster, sizes);
     if (rows.ok())
       candidates[i].rows = std::move(*rows);
@@ -106,14 +106,14 @@ Status price_all(std::vector<PricedCandidate>& candidates, const sim::Collective
 }
 
 // With `for_tuner`, NCCL's algorithms are kept however slow, since one of them must win its table.
-Status drop_hopeless(PricedChoice& made, const sim::CollectiveCluster& cluster, bool for_tuner) {
+Status drop_hopeless(EstimatedChoice& made, const sim::CollectiveCluster& cluster, bool for_tuner) {
   std::vector<std::int64_t> coarse;
   for (std::size_t i = 0; i < made.sizes.size(); i += 4) coarse.push_back(made.sizes[i]);
   WEFT_TRY_STATUS(price_all(made.candidates, cluster, coarse));
   std::vector<double> best(coarse.size(), std::numeric_limits<double>::infinity());
-  for (const PricedCandidate& candidate : made.candidates)
+  for (const EstimatedCandidate& candidate : made.candidates)
     for (std::size_t i = 0; i < best.size(); ++i) best[i] = std::min(best[i], candidate.rows[i].seconds);
-  std::erase_if(made.candidates, [&](const PricedCandidate& candidate) {
+  std::erase_if(made.candidates, [&](const EstimatedCandidate& candidate) {
     if (for_tuner && !nccl_algorithm(made.kind, candidate.family()).empty()) return false;
     for (std::size_t i = 0; i < best.size(); ++i)
       if (candidate.rows[i].seconds <= kHopeless * best[i]) return false;
@@ -122,7 +122,7 @@ Status drop_hopeless(PricedChoice& made, const sim::CollectiveCluster& cluster, 
   return {};
 }
 
-CollectiveCandidate curve_of(const PricedCandidate& candidate, const std::vector<std::int64_t>& sizes) {
+CollectiveCandidate curve_of(const EstimatedCandidate& candidate, const std::vector<std::int64_t>& sizes) {
   std::vector<double> seconds;
   for (const sim::CostRow& row : candidate.rows) seconds.push_back(row.seconds);
   CollectiveCandidate curve = tabled(candidate.program.name, candidate.program.facts, sizes, seconds);
@@ -147,7 +147,7 @@ std::vector<Variant> shipped_variants(collective::Kind kind, const sim::Collecti
   return found;
 }
 
-std::string PricedCandidate::family() const { return family_of(reference); }
+std::string EstimatedCandidate::family() const { return family_of(reference); }
 
 std::string_view nccl_algorithm(collective::Kind kind, std::string_view family) {
   const std::string prefix = fmt::format("{}_", name(kind));
@@ -158,15 +158,15 @@ std::string_view nccl_algorithm(collective::Kind kind, std::string_view family) 
   return family == "pat" ? "pat" : "";
 }
 
-Result<CollectiveChoice> choose_among(const std::vector<const PricedCandidate*>& candidates,
+Result<CollectiveChoice> choose_among(const std::vector<const EstimatedCandidate*>& candidates,
                                       const std::vector<std::int64_t>& sizes) {
   std::vector<CollectiveCandidate> curves;
-  for (const PricedCandidate* candidate : candidates) curves.push_back(curve_of(*candidate, sizes));
+  for (const EstimatedCandidate* candidate : candidates) curves.push_back(curve_of(*candidate, sizes));
   return choose_collective(curves, sizes);
 }
 
-Result<PricedChoice> choose(const ChoiceQuestion& question) {
-  PricedChoice made;
+Result<EstimatedChoice> choose(const ChoiceQuestion& question) {
+  EstimatedChoice made;
   made.kind = question.kind;
   made.sizes = question.sizes;
   made.cluster = question.cluster_name;
@@ -183,7 +183,7 @@ Result<PricedChoice> choose(const ChoiceQuestion& question) {
   }
   for (const collective::Program& program : question.synthesized) {
     WEFT_TRY(priced, prepare(program, cluster));
-    priced.parameters.most_slices = kMostSlices;
+    priced.parameters.max_slices = kMostSlices;
     made.candidates.push_back({program.name, std::move(priced), {}});
   }
   if (made.candidates.empty())
@@ -191,8 +191,8 @@ Result<PricedChoice> choose(const ChoiceQuestion& question) {
                       made.left_out.empty() ? "" : made.left_out.front());
   if (!asked_for) WEFT_TRY_STATUS(drop_hopeless(made, cluster, question.for_tuner));
   WEFT_TRY_STATUS(price_all(made.candidates, cluster, made.sizes));
-  std::vector<const PricedCandidate*> all;
-  for (const PricedCandidate& candidate : made.candidates) all.push_back(&candidate);
+  std::vector<const EstimatedCandidate*> all;
+  for (const EstimatedCandidate& candidate : made.candidates) all.push_back(&candidate);
   WEFT_TRY(choice, choose_among(all, made.sizes));
   made.choice = std::move(choice);
   return made;

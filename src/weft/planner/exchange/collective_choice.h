@@ -17,7 +17,7 @@
 #include "weft/base/result.h"
 #include "weft/collectives/chunks/collective.h"
 #include "weft/planner/exchange/choose_collective.h"
-#include "weft/planner/exchange/collective_price.h"
+#include "weft/planner/exchange/collective_estimate.h"
 
 namespace weft::exchange {
 
@@ -30,20 +30,20 @@ struct Variant {
 // Every shipped algorithm of the collective, with the parameters worth trying on this cluster.
 std::vector<Variant> shipped_variants(collective::Kind kind, const sim::CollectiveCluster& cluster);
 
-struct PricedCandidate {
+struct EstimatedCandidate {
   std::string reference;  // "all_reduce_ring(chunks=8)"
-  PricedProgram program;
+  EstimatedProgram program;
   std::vector<sim::CostRow> rows;  // one per size
 
   std::string family() const;  // the reference without its parameters
 };
 
-struct PricedChoice {
+struct EstimatedChoice {
   collective::Kind kind = collective::Kind::all_reduce;
   std::string cluster;
   std::int32_t ranks = 0, nodes = 1;
   std::vector<std::int64_t> sizes;
-  std::vector<PricedCandidate> candidates;
+  std::vector<EstimatedCandidate> candidates;
   CollectiveChoice choice;            // indexes `candidates`
   std::vector<std::string> left_out;  // "all_reduce_swing: needs ..."
 };
@@ -59,10 +59,10 @@ struct ChoiceQuestion {
   std::vector<collective::Program> synthesized =
       {};  // for this cluster, checked; they compete with the other candidates
 };
-Result<PricedChoice> choose(const ChoiceQuestion& question);
+Result<EstimatedChoice> choose(const ChoiceQuestion& question);
 
 // The winners among candidates of one collective.
-Result<CollectiveChoice> choose_among(const std::vector<const PricedCandidate*>& candidates,
+Result<CollectiveChoice> choose_among(const std::vector<const EstimatedCandidate*>& candidates,
                                       const std::vector<std::int64_t>& sizes);
 
 // Stock NCCL's name for a family of algorithms: ring, tree or pat; empty if it has none.

@@ -88,12 +88,12 @@ std::vector<GroupCandidate> candidates_for(collective::Kind kind, const sim::Col
 GroupTimes::GroupTimes(sim::CollectiveCluster wires, std::vector<GroupCandidate> candidates)
     : wires_(std::move(wires)), candidates_(std::move(candidates)) {}
 
-const PricedProgram* GroupTimes::program(std::size_t candidate) {
+const EstimatedProgram* GroupTimes::program(std::size_t candidate) {
   const auto [found, fresh] = programs_.try_emplace(candidate);
   if (fresh) {
     const GroupCandidate& wanted = candidates_[candidate];
     if (auto made = prepare(wanted.reference, wires_, wanted.protocol, wanted.instances); made.ok()) {
-      made->parameters.most_slices = kMostGroupSlices;
+      made->parameters.max_slices = kMostGroupSlices;
       found->second = std::move(*made);
     }
   }
@@ -105,7 +105,7 @@ double GroupTimes::seconds(std::size_t candidate, std::int64_t bytes) {
   const std::lock_guard lock(mutex_);
   const auto [found, fresh] = seconds_.try_emplace({candidate, bytes}, kNever);
   if (!fresh) return found->second;
-  const PricedProgram* const made = program(candidate);
+  const EstimatedProgram* const made = program(candidate);
   if (made == nullptr) return kNever;
   if (const auto rows = price_at(*made, wires_, {&bytes, 1}); rows.ok())
     found->second = rows->front().seconds;
@@ -117,7 +117,7 @@ std::string GroupTimes::name_of(std::size_t candidate) const {
   return one.reference + (one.instances > 1 ? fmt::format(" x{}", one.instances) : "");
 }
 
-const PriceCurve::Point& PriceCurve::point(std::int64_t bytes) {
+const CostCurve::Point& CostCurve::point(std::int64_t bytes) {
   const auto [found, fresh] = points_.try_emplace(bytes, Point{kNever, 0});
   if (!fresh) return found->second;
   // The winner at the nearest size is tried first, since it is likely to win here too. Candidates
@@ -140,14 +140,14 @@ const PriceCurve::Point& PriceCurve::point(std::int64_t bytes) {
 }
 
 // Lower bound: the time at the next smaller simulated size.
-double PriceCurve::least_at(std::size_t candidate, std::int64_t bytes) const {
+double CostCurve::least_at(std::size_t candidate, std::int64_t bytes) const {
   auto after = simulated_.lower_bound({candidate, bytes});
   while (after != simulated_.begin() && (--after)->first.first == candidate)
     if (std::isfinite(after->second)) return after->second;  // infinite: excluded at that size by may_win
   return 0;
 }
 
-std::optional<PriceCurve::Point> PriceCurve::at(std::int64_t bytes) {
+std::optional<CostCurve::Point> CostCurve::at(std::int64_t bytes) {
   const std::lock_guard lock(mutex_);
   const std::int64_t size = std::clamp<std::int64_t>(bytes, kLeastBytes, kMostBytes);
   std::int64_t below = kLeastBytes;

@@ -1,8 +1,8 @@
 // weft/planner/exchange/group_times.h -- times of collective algorithms on the links of a group.
 //
 //   GroupTimes   candidate x bytes ──▶ seconds, simulated once each      up to 32 ranks
-//        │ └──── cost/rank_growth.h: extrapolated to more ranks          64, 128, ... 1,024 ranks
-//   PriceCurve   bytes ──▶ the fastest, at sizes a factor of 4 apart; interpolated in log bytes, log seconds
+//        │ └──── cost/rank_extrapolation.h: extrapolated to more ranks          64, 128, ... 1,024 ranks
+//   CostCurve   bytes ──▶ the fastest, at sizes a factor of 4 apart; interpolated in log bytes, log seconds
 //
 // A candidate is an algorithm with its parameters and protocol. All groups of one collective on one
 // kind of link have the same candidates, in the same order.
@@ -18,8 +18,8 @@
 
 #include "weft/collectives/chunks/collective.h"
 #include "weft/plan/cluster/cluster.h"
-#include "weft/planner/exchange/collective_price.h"
-#include "weft/predict/cost/rank_growth.h"
+#include "weft/planner/exchange/collective_estimate.h"
+#include "weft/predict/cost/rank_extrapolation.h"
 #include "weft/predict/sim/collective/collective_cluster.h"
 
 namespace weft::exchange {
@@ -49,22 +49,22 @@ class GroupTimes {
   std::string name_of(std::size_t candidate) const;
 
  private:
-  const PricedProgram* program(std::size_t candidate);
+  const EstimatedProgram* program(std::size_t candidate);
 
   const sim::CollectiveCluster wires_;
   const std::vector<GroupCandidate> candidates_;
   std::mutex mutex_;
-  std::map<std::size_t, std::optional<PricedProgram>> programs_;  // nothing: cannot run here
+  std::map<std::size_t, std::optional<EstimatedProgram>> programs_;  // nothing: cannot run here
   std::map<std::pair<std::size_t, std::int64_t>, double> seconds_;
 };
 
 // The fastest candidate by size. Thread-safe.
-class PriceCurve {
+class CostCurve {
  public:
   static constexpr std::int64_t kLeastBytes = 1 << 10, kMostBytes = std::int64_t{1} << 32, kApart = 4;
 
   using Seconds = std::function<double(std::size_t candidate, std::int64_t bytes)>;
-  PriceCurve(std::size_t candidates, Seconds seconds)
+  CostCurve(std::size_t candidates, Seconds seconds)
       : candidates_(candidates), seconds_(std::move(seconds)) {}
 
   struct Point {

@@ -16,16 +16,16 @@
 #include "weft/parallel/distribute/delayed.h"
 #include "weft/parallel/distribute/local_steps.h"
 #include "weft/parallel/distribute/meaning.h"
-#include "weft/parallel/distribute/open_nodes.h"
-#include "weft/parallel/distribute/promises.h"
+#include "weft/parallel/distribute/decompose_nodes.h"
+#include "weft/parallel/distribute/requirements.h"
 #include "weft/parallel/distribute/proof_meshes.h"
 #include "weft/parallel/distribute/replay.h"
 #include "weft/parallel/distribute/shrink.h"
 #include "weft/parallel/distribute/tiles.h"
 #include "weft/parallel/distribute/trace_origins.h"
 #include "weft/parallel/distribute/without_codecs.h"
-#include "weft/parallel/pipeline/in_time.h"
-#include "weft/parallel/pipeline/prove_in_time.h"
+#include "weft/parallel/pipeline/pipelined_plan.h"
+#include "weft/parallel/pipeline/prove_pipelined.h"
 #include "weft/parallel/train/training_plan.h"
 #include "weft/plan/graph/hash.h"
 #include "weft/plan/graph/transplant.h"
@@ -198,7 +198,7 @@ class Attempts {
       meshes_ = {plan::Mesh()};
     // Constants of a written plan may be right by chance for one choice of sizes, so two are tried.
     if (meshes_.size() == 1) meshes_.push_back(meshes_[0]);
-    if (is_in_time()) keep_micro_batches();
+    if (is_pipelined()) keep_micro_batches();
     proven_.resize(meshes_.size());
   }
 
@@ -232,7 +232,7 @@ class Attempts {
     std::int64_t multiple = 1, micro = 1;
     for (const plan::Mesh& mesh : meshes_)
       for (const plan::MeshAxis& axis : mesh.axes)
-        if (is_in_time() && axis.name == pipeline::kMicroAxis)
+        if (is_pipelined() && axis.name == pipeline::kMicroAxis)
           micro = std::max<std::int64_t>(micro, axis.ranks);
         else
           multiple = std::lcm(multiple, axis.ranks);
@@ -249,14 +249,14 @@ class Attempts {
             std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count(),
             claim_.rewritten != nullptr,
             claim_.norm_shares,
-            is_in_time()};
+            is_pipelined()};
   }
-  void refuse(distribute::BrokenPromise broken) {
+  void refuse(distribute::BrokenRequirement broken) {
     proof_.wrong = distribute::Disagreement{broken.node, -1, std::move(broken.what)};
   }
 
  private:
-  bool is_in_time() const { return claim_.spread != nullptr && claim_.spread->time.has_value(); }
+  bool is_pipelined() const { return claim_.spread != nullptr && claim_.spread->time.has_value(); }
 
   // The order of micro-batches is proven too, so their number is kept, up to enough to fill all
   // stages.
@@ -270,9 +270,9 @@ class Attempts {
   }
 
   // Runs the ranks of all stages, each stage on the small mesh.
-  Result<distribute::PlanProof> prove_in_time(const plan::Graph& small, distribute::DistributedPlan plan,
+  Result<distribute::PlanProof> prove_pipelined(const plan::Graph& small, distribute::DistributedPlan plan,
                                               std::uint64_t seed) const {
-    distribute::InTime time = *claim_.spread->time;
+    distribute::PipelineInfo time = *claim_.spread->time;
     if (plan.graph.node_count() != time.position.size())
       return user_error("the plan has other nodes at small sizes");
     for (plan::MeshAxis& axis : time.distribution.mesh.axes)
@@ -280,9 +280,9 @@ class Attempts {
         axis.ranks = plan.mesh.axes[static_cast<std::size_t>(inner)].ranks;
     if (const int micro = plan.mesh.find(pipeline::kMicroAxis); micro >= 0)
       time.distribution.micro_batches = plan.mesh.axes[static_cast<std::size_t>(micro)].ranks;
-    pipeline::fit_takes(time.distribution);
+    pipeline::fit_micro_batches(time.distribution);
     plan.time = std::move(time);
-    return pipeline::prove_in_time(small, plan, seed);
+    return pipeline::prove_pipelined(small, plan, seed);
   }
 
   void prove_on(std::size_t mesh, const SmallModel& small) {
@@ -302,7 +302,7 @@ class Attempts {
     if (claim_.spread != nullptr && proof_.holds()) {
       auto replayed = distribute::replay(*claim_.spread, *one_device, *small_device, meshes_[mesh]);
       if (!replayed.ok()) return keep(std::move(replayed).error());
-      if (!take(is_in_time() ? prove_in_time(*small_device, std::move(*replayed), options.seed)
+      if (!take(is_pipelined() ? prove_pipelined(*small_device, std::move(*replayed), options.seed)
                              : distribute::prove(*small_device, *replayed, options),
                 unseen_))
         return;
@@ -352,13 +352,13 @@ class Attempts {
   Error last_ = user_error("no sizes were tried");
 };
 
-std::optional<distribute::BrokenPromise> broken_promise(const Claim& claim) {
+std::optional<distribute::BrokenRequirement> broken_promise(const Claim& claim) {
   const plan::Graph* one_device = claim.model;
   if (claim.rewritten != nullptr) {
-    if (auto broken = find_broken_promise(*one_device, *claim.rewritten)) return broken;
+    if (auto broken = find_broken_requirement(*one_device, *claim.rewritten)) return broken;
     one_device = &claim.rewritten->graph;
   }
-  if (claim.spread != nullptr) return find_broken_promise(*one_device, *claim.spread);
+  if (claim.spread != nullptr) return find_broken_requirement(*one_device, *claim.spread);
   return {};
 }
 
@@ -452,7 +452,7 @@ Result<SmallProof> prove_up_to_codecs(const Knowledge& state, const Prepared& pr
   if (claim.spread == nullptr || !distribute::has_codecs(claim.spread->graph)) {
     WEFT_TRY(proof, prove_claim(state, prepared, claim));
     proof.but_for_delay = is_delayed;
-    if (claim.spread != nullptr) proof.steps_alone = distribute::steps_between_sums(claim.spread->graph);
+    if (claim.spread != nullptr) proof.steps_between_averages = distribute::steps_between_sums(claim.spread->graph);
     return proof;
   }
   WEFT_TRY(exact, distribute::without_codecs(*claim.spread));
@@ -503,9 +503,9 @@ std::string SmallProof::text() const {
   return fmt::format(
       "proven equal{}{}{}{} to {}{}, over the field{}, at {}", up_to_rounding(proof),
       up_to_codecs ? " up to codecs (encode and decode treated as the identity)" : "",
-      steps_alone > 1
+      steps_between_averages > 1
           ? fmt::format(" except that ranks average parameters every {} steps instead of summing gradients,",
-                        steps_alone)
+                        steps_between_averages)
           : "",
       but_for_delay ? " except that gradients are applied one step later" : "",
       rewritten ? "the model before rewriting" : "the plan of one device", but_for_norms(norm_shares),
@@ -541,10 +541,10 @@ Result<SmallProof> prove_written_plan(const Knowledge& state, const Prepared& pr
                       {.model = &prepared.plan.graph, .spread = &plan, .norm_shares = prepared.norm_shares}));
   proof.up_to_codecs = is_coded;
   proof.but_for_delay = is_delayed;
-  proof.steps_alone = distribute::steps_between_sums(written.graph);
+  proof.steps_between_averages = distribute::steps_between_sums(written.graph);
   if (!proof.proof.holds()) return proof;
-  WEFT_TRY(open, distribute::open_nodes(prepared.plan.graph, plan.opened));
-  if (const plan::NodeId untold = distribute::find_untold(open, plan); untold.valid())
+  WEFT_TRY(open, distribute::decompose_nodes(prepared.plan.graph, plan.opened));
+  if (const plan::NodeId untold = distribute::find_changed_integers(open, plan); untold.valid())
     return user_error(
         fmt::format(
             "the plan could not be proven: node {} uses whole numbers in a way that small sizes do not show",

@@ -28,7 +28,7 @@ struct SmallProof {
   std::int64_t norm_shares = 1;  // shares of the batch for the statistics of batch norms
   bool in_time = false;          // run stage by stage, as by its ranks
   bool up_to_codecs = false;     // with codecs treated as the identity
-  std::int64_t steps_alone = 1;  // steps without gradient sums, which are treated as sums
+  std::int64_t steps_between_averages = 1;  // steps without gradient sums, which are treated as sums
   bool but_for_delay = false;    // with delayed gradients treated as applied at once
 
   // "proven equal to the plan of one device: ..", or what is wrong.

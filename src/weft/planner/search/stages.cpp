@@ -13,9 +13,9 @@
 #include "weft/base/units.h"
 #include "weft/plan/ops/operators.h"
 #include "weft/planner/search/bucket/bucket_exchanges.h"
-#include "weft/planner/search/bucket/cut_exchanges.h"
+#include "weft/planner/search/bucket/partition_all_reduces.h"
 #include "weft/planner/search/codec/choose_codecs.h"
-#include "weft/planner/search/codec/code_crossings.h"
+#include "weft/planner/search/codec/encode_boundaries.h"
 #include "weft/planner/search/requirements.h"
 #include "weft/planner/search/rewrite/rewrite_communication.h"
 #include "weft/planner/search/rewrite/rewrite_step.h"
@@ -228,7 +228,7 @@ Result<Choice> decompose_stage(const Problem& problem, Choice choice, StageRepor
 
 Result<Choice> credit_stage(const Problem& problem, Choice choice, StageReport& report) {
   const double credit = problem.distribution.asked.credit;
-  WEFT_TRY(found, cut_exchanges(choice.spread->chosen, *problem.machine,
+  WEFT_TRY(found, partition_all_reduces(choice.spread->chosen, *problem.machine,
                                 {.least_gain = problem.least_gain,
                                  .memory_bytes = problem.distribution.memory_bytes,
                                  .credit = credit}));
@@ -242,7 +242,7 @@ Result<Choice> credit_stage(const Problem& problem, Choice choice, StageReport& 
 // Reports the algorithms that the simulation of the step assumed (cost/choose_algorithms.h).
 Result<Choice> choose_algorithms_stage(const Problem&, Choice choice, StageReport& report) {
   std::map<std::string, std::size_t> times;
-  for (const sim::PricedCollective& collective : choice.spread->chosen.prediction.collectives)
+  for (const sim::EstimatedCollective& collective : choice.spread->chosen.prediction.collectives)
     times[collective.price.algorithm.empty() ? "by formula" : collective.price.algorithm] += collective.times;
   std::vector<std::string> said;
   for (const auto& [algorithm, count] : times) said.push_back(fmt::format("{} {}", count, algorithm));

@@ -9,8 +9,8 @@
 #include "weft/base/units.h"
 #include "weft/parallel/distribute/distribution.h"
 #include "weft/plan/ops/communication.h"
-#include "weft/planner/exchange/asked_algorithms.h"
-#include "weft/planner/search/bucket/cut_exchanges.h"
+#include "weft/planner/exchange/requested_algorithms.h"
+#include "weft/planner/search/bucket/partition_all_reduces.h"
 #include "weft/planner/search/optimize.h"
 #include "weft/planner/search/tile/tile_exchanges.h"
 #include "weft/planner/settings/setting_rows.h"
@@ -46,7 +46,7 @@ constexpr SettingSpec kSpecs[] = {
        constexpr std::string_view kExample = "for example: algorithm = 'all_reduce_ring; all_gather_bruck'";
        if (value.kind != ValueKind::text)
          return user_error("expected names of algorithms as text", std::string(kExample), value.span);
-       if (auto read = exchange::read_asked_algorithms(value.text); !read.ok()) {
+       if (auto read = exchange::read_requested_algorithms(value.text); !read.ok()) {
          Error error = std::move(read).error();
          error.span = value.span;
          if (error.hint.empty()) error.hint = kExample;
@@ -63,10 +63,10 @@ constexpr SettingSpec kSpecs[] = {
      [](Settings& settings, const Value& value) -> Status {
        if (set_by_word(settings.credit, value)) return {};
        WEFT_TRY(bytes, quantity(value, Dimension::bytes));
-       if (!(bytes >= search::kLeastCredit))
+       if (!(bytes >= search::kMinWindow))
          return user_error(
              fmt::format("expected a window of {} or more, the smallest part that ranks exchange, found {}",
-                         print_bytes(search::kLeastCredit), print_bytes(bytes)),
+                         print_bytes(search::kMinWindow), print_bytes(bytes)),
              "for example: all_reduce_window = '4 MiB'; automatic: the fastest; off: none", value.span);
        settings.credit = bytes;
        return {};
@@ -439,7 +439,7 @@ constexpr SettingSpec kSpecs[] = {
      "in every step",
      Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
-       WEFT_TRY(given, whole_within(value, 1, static_cast<double>(ops::kMostStepsBetweenSums),
+       WEFT_TRY(given, whole_within(value, 1, static_cast<double>(ops::kMaxStepsBetweenSums),
                                     "a whole number from 1 to 1,000,000,000"));
        settings.sync_every = static_cast<std::int64_t>(given);
        return {};

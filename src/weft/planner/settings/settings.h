@@ -48,7 +48,7 @@ struct RunOptions {
   bool follow_plan = true;        // reuse the plan that the weights were trained with
   std::string transport = "automatic";      // between the ranks of LOCAL n
   std::optional<measure::Network> network;  // between hosts of JOB; none: measured
-  std::string algorithm;    // for collectives (exchange/asked_algorithms.h); empty: by cost
+  std::string algorithm;    // for collectives (exchange/requested_algorithms.h); empty: by cost
   bool synthesize = false;  // whether synthesized collective algorithms compete with shipped ones
   std::optional<bool>
       remember;               // whether EXPLAIN ANALYZE keeps its times; none: unless disturbed

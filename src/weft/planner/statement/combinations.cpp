@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "weft/planner/exchange/asked_algorithms.h"
+#include "weft/planner/exchange/requested_algorithms.h"
 #include "weft/runtime/run/local_ranks.h"
 
 namespace weft::planner {
@@ -17,8 +17,8 @@ bool has_network(const Target& target) {
 }
 
 bool names_all_reduce(const Settings& settings) {
-  const auto asked = exchange::read_asked_algorithms(settings.running.algorithm);
-  return asked.ok() && exchange::find_asked(*asked, collective::Kind::all_reduce) != nullptr;
+  const auto asked = exchange::read_requested_algorithms(settings.running.algorithm);
+  return asked.ok() && exchange::find_requested(*asked, collective::Kind::all_reduce) != nullptr;
 }
 
 // Rows for training come first.

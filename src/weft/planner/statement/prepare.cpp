@@ -12,7 +12,7 @@
 #include "weft/parallel/train/f8_products.h"
 #include "weft/parallel/train/local_norms.h"
 #include "weft/planner/search/rewrite/rewrite_forward.h"
-#include "weft/planner/statement/asked_in_time.h"
+#include "weft/planner/statement/requested_pipeline.h"
 #include "weft/planner/statement/combinations.h"
 #include "weft/planner/statement/rule_source.h"
 #include "weft/planner/target/find_target.h"
@@ -93,7 +93,7 @@ Status check_folder_of(const std::string& file, Span span) {
   const std::filesystem::path folder = std::filesystem::path(file).parent_path();
   std::error_code problem;
   if (folder.empty() || std::filesystem::is_directory(folder, problem)) return {};
-  Error error = world_error(fmt::format("cannot save to {}: folder {} does not exist", file, folder.string()),
+  Error error = environment_error(fmt::format("cannot save to {}: folder {} does not exist", file, folder.string()),
                             "make the folder first");
   error.span = span;
   return error;
@@ -319,7 +319,7 @@ Result<language::BoundModel> bind_again(const Knowledge& state, const Prepared& 
     bound.graph = std::move(in_f8);
   }
   if (mode != language::Mode::train || train::count_batch_norms(bound.graph) == 0) return bound;
-  WEFT_TRY(shares, norm_shares_in_time(prepared.settings, bound.graph, prepared.ranks));
+  WEFT_TRY(shares, norm_shares_of(prepared.settings, bound.graph, prepared.ranks));
   if (shares == 1) return bound;
   auto local = train::with_local_norms(bound.graph, shares);
   if (!local.ok()) {
@@ -477,7 +477,7 @@ Result<Prepared> prepare(const Knowledge& state, const Run& run, Purpose purpose
   WEFT_TRY(bound, bind_again(state, prepared, mode, {}, interrupted));
   prepared.sizes = std::move(bound.sizes);
   if (prepared.trains() && train::count_batch_norms(bound.graph) > 0) {
-    WEFT_TRY(shares, norm_shares_in_time(prepared.settings, bound.graph, prepared.ranks));
+    WEFT_TRY(shares, norm_shares_of(prepared.settings, bound.graph, prepared.ranks));
     prepared.norm_shares = shares;
   }
   if (prepared.target.on_gpu())

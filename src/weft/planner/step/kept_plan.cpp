@@ -12,7 +12,7 @@
 #include "weft/plan/graph/text.h"
 #include "weft/planner/step/local_ranks.h"
 #include "weft/planner/step/plan_for.h"
-#include "weft/planner/step/plan_in_time.h"
+#include "weft/planner/step/plan_pipeline.h"
 #include "weft/planner/step/plan_step.h"
 #include "weft/runtime/run/algorithm_list.h"
 #include "weft/runtime/run/json_number.h"
@@ -154,11 +154,11 @@ Result<PlanToTrain> follow(const Knowledge& state, const Prepared& prepared, con
   PlanToTrain plan;
   WEFT_TRY(algorithms, run::read_algorithms(kept.algorithms));
   if (prepared.ranks == 1) {
-    WEFT_TRY(choice, take_over_alone(state, prepared, kept.text));
+    WEFT_TRY(choice, adopt_plan_alone(state, prepared, kept.text));
     plan.choice = std::move(choice);
     return plan;
   }
-  WEFT_TRY(choice, take_over(state, prepared, kept.distribution, kept.text, /*compare=*/false));
+  WEFT_TRY(choice, adopt_plan(state, prepared, kept.distribution, kept.text, /*compare=*/false));
   plan.choice = std::move(choice);
   WEFT_TRY(options, local_ranks_of(prepared, plan.choice.spread->chosen.prediction));
   plan.options = std::move(options);
@@ -175,7 +175,7 @@ Result<PlanToTrain> search_anew(const Knowledge& state, const Observer& context,
 Result<PlanToTrain> follow_or_search(const Knowledge& state, const Observer& context,
                                      const Prepared& prepared, const std::string& text, bool tells) {
   // A distribution with stages or micro-batches already determines the plan.
-  WEFT_TRY(in_time, asked_in_time(prepared.settings, prepared.run->span));
+  WEFT_TRY(in_time, requested_pipeline(prepared.settings, prepared.run->span));
   if (text.empty() || in_time || !prepared.settings.running.follow_plan)
     return search_anew(state, context, prepared);
   std::string why;

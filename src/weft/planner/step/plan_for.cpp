@@ -10,10 +10,10 @@
 #include "weft/parallel/distribute/check_rings.h"
 #include "weft/plan/cluster/digest.h"
 #include "weft/plan/graph/hash.h"
-#include "weft/planner/exchange/exchange_prices.h"
+#include "weft/planner/exchange/exchange_costs.h"
 #include "weft/planner/search/distribution/known_plans.h"
 #include "weft/planner/search/rewrite/rewrite_plan.h"
-#include "weft/planner/statement/asked_in_time.h"
+#include "weft/planner/statement/requested_pipeline.h"
 #include "weft/planner/statement/rule_source.h"
 #include "weft/planner/step/what_fits.h"
 #include "weft/planner/step/written_plan.h"
@@ -101,7 +101,7 @@ Result<search::Choice> optimize_for(const Knowledge& state, const Settings& sett
   if (!settings.credit) problem.off.emplace_back(search::kPartitionStage);
   if (settings.rules == false) problem.off.insert(problem.off.end(), {"rewrite", "rewrite communication"});
   search::ChooseOptions& options = problem.distribution;
-  options.memory_bytes = memory_of_a_rank(settings, target);
+  options.memory_bytes = memory_per_rank(settings, target);
   options.fixed = prepared.fixed;
   options.budget.estimates = settings.search_limit;
   if (settings.seconds > 0) {
@@ -111,7 +111,7 @@ Result<search::Choice> optimize_for(const Knowledge& state, const Settings& sett
   }
   if (context != nullptr) options.watching = watching_by(*context, prepared);
   options.alternatives = compare;
-  options.devices_a_rank = machine.workers;
+  options.devices_per_rank = machine.workers;
   options.known = state.known_plans.get();
   if (advice == Advice::given)
     options.advise = [&](const search::TooLarge& large) {
@@ -177,7 +177,7 @@ Result<search::Choice> plan_alone(const Knowledge& state, const Prepared& prepar
                       /*compare=*/false);
 }
 
-Result<search::Choice> take_over(const Knowledge& state, const Prepared& prepared,
+Result<search::Choice> adopt_plan(const Knowledge& state, const Prepared& prepared,
                                  const std::string& distribution, const std::string& text, bool compare) {
   Settings plain = prepared.settings;
   plain.rules = false;
@@ -201,7 +201,7 @@ Result<search::Choice> take_over(const Knowledge& state, const Prepared& prepare
   return choice;
 }
 
-Result<search::Choice> take_over_alone(const Knowledge& state, const Prepared& prepared,
+Result<search::Choice> adopt_plan_alone(const Knowledge& state, const Prepared& prepared,
                                        const std::string& text) {
   Settings plain = prepared.settings;
   plain.rules = false;
@@ -226,9 +226,9 @@ Result<search::Choice> plan_for_ranks(const Knowledge& state, const Prepared& pr
            print_written(found->spread->chosen.plan, prepared);
   WEFT_TRY(first, run::from_first_rank(mine));
   if (!found.ok() || first == mine) return found;
-  if (first.empty()) return world_error("rank 0 found no plan", "see the error of rank 0");
+  if (first.empty()) return environment_error("rank 0 found no plan", "see the error of rank 0");
   const std::size_t line = first.find('\n');
-  return take_over(state, prepared, first.substr(0, line), first.substr(line + 1), compare);
+  return adopt_plan(state, prepared, first.substr(0, line), first.substr(line + 1), compare);
 }
 
 }  // namespace weft::planner

@@ -10,7 +10,7 @@
 #include "weft/parallel/distribute/index_roles.h"
 #include "weft/planner/search/pipeline/unequal_replicas.h"
 #include "weft/planner/step/plan_for.h"
-#include "weft/planner/step/plan_in_time.h"
+#include "weft/planner/step/plan_pipeline.h"
 #include "weft/predict/cost/mesh_links.h"
 
 namespace weft::planner {
@@ -85,19 +85,19 @@ class StagePlanner {
                std::int64_t micro_batches, bool compare)
       : state_(state), context_(context), prepared_(prepared), compare_(compare) {
     step_.batch = batch;
-    step_.problem = std::make_unique<TimeProblem>(state, context, prepared, batch, micro_batches);
+    step_.problem = std::make_unique<StatementPipeline>(state, context, prepared, batch, micro_batches);
   }
 
   Result<PlannedStep> given(Distribution asked) {
     step_.given = !asked.mesh.axes.empty();
-    WEFT_TRY(distribution, complete_in_time(state_, context_, prepared_, std::move(asked)));
-    search::InTimeProblem problem = this->problem();
+    WEFT_TRY(distribution, complete_pipeline(state_, context_, prepared_, std::move(asked)));
+    search::PipelineProblem problem = this->problem();
     if (prepared_.target.runs_here() || prepared_.settings.codecs.any()) {
-      WEFT_TRY(made, plan_in_time(state_, context_, prepared_, distribution));
+      WEFT_TRY(made, plan_pipeline(state_, context_, prepared_, distribution));
       problem.codecs = made.codecs;
       step_.plan = std::move(made);
     }
-    WEFT_TRY(priced, search::price_given(problem, step_.problem->as_priced(distribution)));
+    WEFT_TRY(priced, search::estimate_given(problem, step_.problem->as_priced(distribution)));
     priced.distribution = std::move(distribution);
     if (compare_ && prepared_.ranks > 1) WEFT_TRY_STATUS(look_at_families(search::estimate_families));
     return take(std::move(priced));
@@ -121,7 +121,7 @@ class StagePlanner {
       quickest = std::min(quickest, family.evaluation.seconds);
       fits = fits || family.fits;
     }
-    std::optional<Result<search::ChosenInTime>> found;
+    std::optional<Result<search::ChosenPipeline>> found;
     if (!fits || is_large()) {
       found = in_time_below(std::numeric_limits<double>::infinity());
       if (found->ok() && ((!fits && (**found).priced.seconds <= kFarQuicker * quickest) ||
@@ -166,7 +166,7 @@ class StagePlanner {
   }
 
  private:
-  const search::InTimeProblem& problem() const { return step_.problem->problem(); }
+  const search::PipelineProblem& problem() const { return step_.problem->problem(); }
   bool is_large() const { return prepared_.plan.graph.node_count() > search::kMostNodesCompared; }
   // Whether a plan without stages may be faster after the later planner stages.
   bool may_be_beaten(double seconds) const {
@@ -181,17 +181,17 @@ class StagePlanner {
                                [](const distribute::AxisUse& use) { return use.slice.empty(); });
   }
   // With profitable codecs: they may make a plan the fastest that is not the fastest without them.
-  Result<search::ChosenInTime> in_time_below(double seconds) {
-    search::InTimeProblem problem = this->problem();
+  Result<search::ChosenPipeline> in_time_below(double seconds) {
+    search::PipelineProblem problem = this->problem();
     if (!prepared_.settings.codecs.any()) {
       problem.beat_seconds = seconds;
-      return search::choose_in_time(problem);
+      return search::choose_pipeline(problem);
     }
-    WEFT_TRY(found, search::choose_in_time(problem));
-    WEFT_TRY(made, plan_in_time(state_, context_, prepared_, found.distribution));
+    WEFT_TRY(found, search::choose_pipeline(problem));
+    WEFT_TRY(made, plan_pipeline(state_, context_, prepared_, found.distribution));
     problem.codecs = made.codecs;
-    WEFT_TRY(coded, search::price_given(problem, step_.problem->as_priced(found.distribution)));
-    static_cast<search::PlanInTime&>(found) = {found.distribution, std::move(coded.priced), coded.fits};
+    WEFT_TRY(coded, search::estimate_given(problem, step_.problem->as_priced(found.distribution)));
+    static_cast<search::PipelinePlan&>(found) = {found.distribution, std::move(coded.priced), coded.fits};
     step_.plan = std::move(made);
     return found;
   }
@@ -240,7 +240,7 @@ class StagePlanner {
     }
   }
 
-  static search::StageReport report(const search::ChosenInTime& found) {
+  static search::StageReport report(const search::ChosenPipeline& found) {
     search::StageReport report{.stage = search::kPipelineStage, .changed = true};
     report.seconds = found.priced.seconds;
     report.peak_bytes = found.priced.peak_bytes;
@@ -251,7 +251,7 @@ class StagePlanner {
   }
   // Chooses the plan without stages.
   PlannedStep without_stages(search::Choice whole,
-                             const std::optional<Result<search::ChosenInTime>>& staged) const {
+                             const std::optional<Result<search::ChosenPipeline>>& staged) const {
     if (families_) whole.reports.insert(whole.reports.begin(), *families_);
     search::StageReport report{.stage = search::kPipelineStage};
     report.seconds = whole.spread->chosen.prediction.seconds;
@@ -265,11 +265,11 @@ class StagePlanner {
     return {std::move(whole), std::nullopt};
   }
 
-  Result<PlannedStep> take_with_replicas(search::ChosenInTime found) {
+  Result<PlannedStep> take_with_replicas(search::ChosenPipeline found) {
     WEFT_TRY(unequal, search::with_unequal_replicas(problem(), found.distribution, found.priced.seconds));
     return take(unequal ? *std::move(unequal) : std::move(found));
   }
-  Result<PlannedStep> take(search::ChosenInTime found) {
+  Result<PlannedStep> take(search::ChosenPipeline found) {
     step_.chosen = std::move(found);
     if (families_) step_.reports.insert(step_.reports.begin(), *families_);
     step_.reports.push_back(report(step_.chosen));
@@ -296,7 +296,7 @@ Error at_statement(Error error, const Prepared& prepared) {
 Result<PlannedStep> plan_anywhere(const Knowledge& state, const Observer* context, const Prepared& prepared,
                                   bool compare, Agreement agreement) {
   if (prepared.trains()) {
-    WEFT_TRY(asked, asked_in_time(prepared.settings, prepared.run->span));
+    WEFT_TRY(asked, requested_pipeline(prepared.settings, prepared.run->span));
     if (asked) {
       WEFT_TRY_STATUS(check_degrees(prepared, /*searches=*/false));
       WEFT_TRY(batch, needed_batch_of(prepared));
@@ -310,7 +310,7 @@ Result<PlannedStep> plan_anywhere(const Knowledge& state, const Observer* contex
       return StagePlanner(state, context, prepared, *batch, /*micro_batches=*/1, compare).searched();
   } else if (!prepared.settings.distribution.empty()) {
     WEFT_TRY(read, distribute::read_distribution(prepared.settings.distribution));
-    if (distribute::is_in_time(read))
+    if (distribute::is_pipelined(read))
       return user_error(fmt::format("only TRAIN has stages and micro-batches: {}", print(read)),
                         "give INFER a distribution without them");
   }
@@ -334,16 +334,16 @@ Result<search::Choice> plan_to_run(const Knowledge& state, const Observer* conte
                                    const Prepared& prepared) {
   if (prepared.trains()) {
     // A given distribution runs as it is, without an estimate.
-    WEFT_TRY(asked, asked_in_time(prepared.settings, prepared.run->span));
+    WEFT_TRY(asked, requested_pipeline(prepared.settings, prepared.run->span));
     if (asked) {
       WEFT_TRY_STATUS(check_degrees(prepared, /*searches=*/false));
-      return plan_in_time(state, context, prepared, *std::move(asked));
+      return plan_pipeline(state, context, prepared, *std::move(asked));
     }
   }
   WEFT_TRY(planned, plan_step(state, context, prepared, /*compare=*/false));
   if (planned.whole) return *std::move(planned.whole);
   if (planned.staged->plan) return *std::move(planned.staged->plan);
-  return plan_in_time(state, context, prepared, std::move(planned.staged->chosen.distribution));
+  return plan_pipeline(state, context, prepared, std::move(planned.staged->chosen.distribution));
 }
 
 }  // namespace weft::planner

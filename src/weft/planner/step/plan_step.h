@@ -9,22 +9,22 @@
 #include <vector>
 
 #include "weft/planner/search/optimize.h"
-#include "weft/planner/search/pipeline/choose_in_time.h"
+#include "weft/planner/search/pipeline/choose_pipeline.h"
 #include "weft/planner/statement/prepare.h"
-#include "weft/planner/step/time_problem.h"
+#include "weft/planner/step/statement_pipeline.h"
 
 namespace weft::planner {
 
 // A step with stages or micro-batches, and the alternatives.
 struct StagedStep {
-  search::ChosenInTime chosen;
+  search::ChosenPipeline chosen;
   bool given = false;                  // by the user, including its mesh
   std::optional<search::Choice> plan;  // the plan itself, if it was needed to choose
   std::vector<search::Alternative> without_stages;
   std::vector<search::StageReport>
       reports;  // of the plan without stages if searched, then of this one
   Batch batch;
-  std::unique_ptr<TimeProblem> problem;  // used for the estimate
+  std::unique_ptr<StatementPipeline> problem;  // used for the estimate
 };
 
 // Exactly one of the two is set.

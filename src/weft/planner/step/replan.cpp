@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kLeastGainToChange = 0.1;  // share of the step time
 constexpr double kMostSearchSeconds = 10;   // ranks wait at most this long, plus the time of the proof
-constexpr int kTrainedALook = 9;            // ratio of training to checking time between two checks
+constexpr int kTrainingPerCheck = 9;            // ratio of training to checking time between two checks
 
 Result<sim::Prediction> predict_on(const search::PredictedPlan& plan, const search::Machine& machine) {
   WEFT_TRY(costs, machine.costs(plan.plan.mesh));
@@ -101,7 +101,7 @@ std::optional<std::string> Replanning::look(std::int64_t step, const PlanToTrain
   const auto begin = Clock::now();
   if (begin < next_) return std::nullopt;
   auto other = look_for(now, speeds);
-  next_ = Clock::now() + kTrainedALook * (Clock::now() - begin);
+  next_ = Clock::now() + kTrainingPerCheck * (Clock::now() - begin);
   const std::string why = print_why(prepared_, looked_at_, speeds);
   if (!other.ok()) {
     state_.warnings.add_now(fmt::format("{}, and no other plan was found", why), other.error(),
@@ -113,7 +113,7 @@ std::optional<std::string> Replanning::look(std::int64_t step, const PlanToTrain
       fmt::format("from step {} on with another plan ({}), {} per step instead of {}", print_exact(step + 1),
                   distribute::print((*other)->plan.choice.spread->distribution),
                   print_seconds((*other)->seconds), print_seconds((*other)->seconds_now)),
-      world_error(why), context_.on_warning);
+      environment_error(why), context_.on_warning);
   return std::move((*other)->plan.kept);
 }
 

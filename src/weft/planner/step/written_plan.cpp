@@ -12,7 +12,7 @@
 #include "weft/parallel/distribute/delayed.h"
 #include "weft/parallel/distribute/feedback.h"
 #include "weft/parallel/distribute/trace_origins.h"
-#include "weft/parallel/pipeline/in_time.h"
+#include "weft/parallel/pipeline/pipelined_plan.h"
 #include "weft/plan/graph/text.h"
 #include "weft/plan/ops/operators.h"
 #include "weft/plan/spmd/layouts.h"
@@ -152,7 +152,7 @@ bool is_cut_in_time(const PlanHead& head) {
   if (begin == std::string::npos) return false;
   const std::string_view rest = std::string_view(head.model).substr(begin + kDistribution.size());
   const auto read = distribute::read_distribution(rest.substr(0, rest.find('\'')));
-  return read.ok() && distribute::is_in_time(*read);
+  return read.ok() && distribute::is_pipelined(*read);
 }
 
 PlanHead read_head(std::string_view text) {
@@ -196,7 +196,7 @@ Result<distribute::DistributedPlan> read_written(std::string_view text, const pl
                                    .own = std::move(origins.own)};
   if (!in_time) return plan;
   WEFT_TRY(places, read_places(text));
-  plan.time = distribute::InTime{*in_time, std::move(places)};
+  plan.time = distribute::PipelineInfo{*in_time, std::move(places)};
   WEFT_TRY_STATUS(pipeline::take_places(plan));
   return plan;
 }

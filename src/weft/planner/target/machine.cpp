@@ -6,7 +6,7 @@
 #include "weft/base/check.h"
 #include "weft/base/machine.h"
 #include "weft/plan/cluster/digest.h"
-#include "weft/planner/exchange/asked_algorithms.h"
+#include "weft/planner/exchange/requested_algorithms.h"
 #include "weft/planner/target/find_target.h"
 #include "weft/predict/cost/mesh_links.h"
 #include "weft/predict/cost/roofline.h"
@@ -74,7 +74,7 @@ bool overlaps(const Settings& settings, std::int64_t ranks, int workers) {
 }
 
 exchange::CostsOn costs_of(const cluster::Cluster& cluster, const Settings& settings, int workers) {
-  auto asked = exchange::read_asked_algorithms(settings.running.algorithm);
+  auto asked = exchange::read_requested_algorithms(settings.running.algorithm);
   WEFT_CHECK(asked.ok(), "SET refuses algorithms that do not exist");
   return exchange::costs_on(cluster, settings.running.transport, workers, std::move(*asked),
                             settings.running.synthesize, static_cast<std::int32_t>(settings.servers));
@@ -93,9 +93,9 @@ search::Machine machine_of(const Settings& settings, const cluster::Cluster& clu
   machine.costs = [on = costs_of(cluster, settings, workers), statistics](const plan::Mesh& mesh) {
     return on(mesh, statistics.get());
   };
-  machine.prices = [&cluster](const plan::Mesh& mesh) -> Result<std::vector<distribute::AxisPrice>> {
+  machine.prices = [&cluster](const plan::Mesh& mesh) -> Result<std::vector<distribute::AxisCost>> {
     WEFT_TRY(links, cost::mesh_links(cluster, mesh));
-    std::vector<distribute::AxisPrice> prices;
+    std::vector<distribute::AxisCost> prices;
     for (const cost::MeshLink& link : links)
       prices.push_back({link.latency_seconds, link.bytes_per_second > 0 ? link.bytes_per_second : 1e9});
     return prices;
@@ -123,7 +123,7 @@ search::Machine machine_of(const Settings& settings, const cluster::Cluster& clu
   return machine;
 }
 
-double memory_of_a_rank(const Settings& settings, const cluster::Cluster& cluster) {
+double memory_per_rank(const Settings& settings, const cluster::Cluster& cluster) {
   if (settings.spills) return 0;
   if (settings.memory_limit > 0) return settings.memory_limit;
   if (!cost::is_local(cluster)) return cluster.device.memory_bytes;

@@ -1,7 +1,7 @@
 // weft/planner/target/machine.h -- memory, workers and costs of a target.
 #pragma once
 #include "weft/plan/cluster/cluster.h"
-#include "weft/planner/exchange/exchange_prices.h"
+#include "weft/planner/exchange/exchange_costs.h"
 #include "weft/planner/search/distribution/evaluator.h"
 #include "weft/planner/settings/settings.h"
 
@@ -12,7 +12,7 @@ int threads_of(const Settings& settings);
 
 // Memory limit per rank: memory_limit, or the memory of its device; for LOCAL ranks, their share of
 // this machine's memory. 0: unknown.
-double memory_of_a_rank(const Settings& settings, const cluster::Cluster& cluster);
+double memory_per_rank(const Settings& settings, const cluster::Cluster& cluster);
 
 // Threads per rank: as TRAIN would start them on this machine, else 1.
 int workers_of(const Settings& settings, const cluster::Cluster& cluster);

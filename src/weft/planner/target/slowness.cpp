@@ -21,13 +21,13 @@ search::Machine slowed(search::Machine machine, const cluster::Cluster& cluster,
     WEFT_TRY(factors, link_factors(mesh));
     priced.compute = [price = std::move(priced.compute), compute](const program::Program& program,
                                                                   const program::Task& task) {
-      cost::TaskPrice slow = price(program, task);
+      cost::TaskCost slow = price(program, task);
       slow.seconds *= compute;
       return slow;
     };
     priced.exchange = [price = std::move(priced.exchange), factors](const program::Exchange& exchange,
                                                                     std::size_t axis, std::int64_t bytes) {
-      cost::ExchangePrice slow = price(exchange, axis, bytes);
+      cost::ExchangeCost slow = price(exchange, axis, bytes);
       slow.latency_seconds *= factors[axis];
       slow.transfer_seconds *= factors[axis];
       return slow;
@@ -35,7 +35,7 @@ search::Machine slowed(search::Machine machine, const cluster::Cluster& cluster,
     return priced;
   };
   machine.prices = [prices = std::move(machine.prices),
-                    link_factors](const plan::Mesh& mesh) -> Result<std::vector<distribute::AxisPrice>> {
+                    link_factors](const plan::Mesh& mesh) -> Result<std::vector<distribute::AxisCost>> {
     WEFT_TRY(priced, prices(mesh));
     WEFT_TRY(factors, link_factors(mesh));
     for (std::size_t axis = 0; axis < priced.size(); ++axis) {

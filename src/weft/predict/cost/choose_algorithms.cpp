@@ -41,7 +41,7 @@ Result<std::vector<program::Program>> choose_algorithms(std::vector<program::Pro
           fmt::format("the mesh has no axis {}, along which the programs move values", most->axis),
           fmt::format("it has {}", plan::print(mesh)));
     if (!most->algorithm.name.empty() || mesh.axes[static_cast<std::size_t>(axis)].ranks < 2) continue;
-    const ExchangePrice price = costs.exchange(*most, static_cast<std::size_t>(axis), message_bytes(*most));
+    const ExchangeCost price = costs.exchange(*most, static_cast<std::size_t>(axis), message_bytes(*most));
     for (const std::vector<Exchange*>& side : sides) {
       side[i]->algorithm.name = price.algorithm;
       side[i]->algorithm.protocol = price.protocol;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kWord = 16;  // bytes that a kernel loads at once
 constexpr std::int64_t kWideChannels = 128;
-constexpr double kNarrowEfficiency = 0.75, kTurningRate = 0.7;
+constexpr double kNarrowEfficiency = 0.75, kLayoutConversionRate = 0.7;
 
 }  // namespace
 
@@ -24,8 +24,8 @@ ConvolutionCost convolution_cost(const plan::NodeView& node, const cluster::Devi
   if (is_product || !cost.uses_matrix_unit) return cost;
   const std::int64_t points =
       conv.batch * (conv.channels * conv.height * conv.width + conv.outputs * conv.high * conv.wide);
-  const double rate = kTurningRate * device.memory_bytes_per_second;  // 0: not stated, so no limit
-  cost.turning_seconds =
+  const double rate = kLayoutConversionRate * device.memory_bytes_per_second;  // 0: not stated, so no limit
+  cost.layout_conversion_seconds =
       device.launch_seconds + (rate > 0 ? 2 * static_cast<double>(points * each) / rate : 0);
   if (std::min(conv.inputs, conv.outputs / conv.groups) < kWideChannels) cost.efficiency = kNarrowEfficiency;
   return cost;

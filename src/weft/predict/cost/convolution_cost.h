@@ -23,7 +23,7 @@
 namespace weft::cost {
 
 struct ConvolutionCost {
-  double turning_seconds = 0;
+  double layout_conversion_seconds = 0;
   double efficiency = 1;  // fraction of the device's convolution rate
   bool uses_matrix_unit = true;
 };

@@ -24,10 +24,10 @@ struct Algorithm {
   double steps, sent;  // consecutive steps; bytes sent per rank
 };
 
-ExchangePrice price(const Algorithm& algorithm, const MeshLink& link) {
-  ExchangePrice best;
+ExchangeCost price(const Algorithm& algorithm, const MeshLink& link) {
+  ExchangeCost best;
   for (const Protocol& protocol : {kStreaming, kFlagged}) {
-    ExchangePrice at{.algorithm = algorithm.name};
+    ExchangeCost at{.algorithm = algorithm.name};
     at.latency_seconds =
         protocol.call_seconds + algorithm.steps * (protocol.step_seconds + link.latency_seconds);
     const double reach = link.across_nodes && protocol.small > 0
@@ -61,14 +61,14 @@ double sent_bytes(Kind kind, std::int32_t ranks, double bytes) {
   return bytes;
 }
 
-ExchangePrice exchange_seconds(Kind kind, const MeshLink& link, double bytes) {
+ExchangeCost exchange_seconds(Kind kind, const MeshLink& link, double bytes) {
   if (link.ranks < 2) return {.algorithm = "none"};
   const double sent = sent_bytes(kind, link.ranks, bytes), steps = link.ranks - 1;
   switch (kind) {
     case Kind::all_reduce: {
       const double levels = std::bit_width(static_cast<std::uint32_t>(link.ranks - 1));
-      const ExchangePrice ring = price({"all_reduce_ring", 2 * steps, sent}, link);
-      ExchangePrice tree = price({"all_reduce_double_binary_tree", 2 * levels, 2 * bytes}, link);
+      const ExchangeCost ring = price({"all_reduce_ring", 2 * steps, sent}, link);
+      ExchangeCost tree = price({"all_reduce_double_binary_tree", 2 * levels, 2 * bytes}, link);
       return tree.seconds() < ring.seconds() ? tree : ring;
     }
     case Kind::reduce_scatter: return price({"reduce_scatter_ring", steps, sent}, link);

@@ -22,6 +22,6 @@ namespace weft::cost {
 
 // `bytes` is counted as in step_costs.h. The transfer time is infinite if the link has no rate and
 // bytes must be sent.
-ExchangePrice exchange_seconds(program::Exchange::Kind kind, const MeshLink& link, double bytes);
+ExchangeCost exchange_seconds(program::Exchange::Kind kind, const MeshLink& link, double bytes);
 
 }  // namespace weft::cost

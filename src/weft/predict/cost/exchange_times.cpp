@@ -88,15 +88,15 @@ std::optional<std::int64_t> number_at(std::string_view text, std::size_t& at) {
 
 }  // namespace
 
-std::string transport_with(std::string_view transport, std::int64_t servers) {
+std::string transport_with_servers(std::string_view transport, std::int64_t servers) {
   return servers == 0 ? std::string(transport) : fmt::format("{} servers={}", transport, servers);
 }
 
-std::string_view without_servers(std::string_view transport) {
+std::string_view transport_without_servers(std::string_view transport) {
   return transport.substr(0, transport.find(' '));
 }
 
-Status learn_exchanges(Statistics& statistics, const plan::Mesh& mesh, std::span<const RankSteps> ranks,
+Status record_exchanges(Statistics& statistics, const plan::Mesh& mesh, std::span<const RankSteps> ranks,
                        std::string_view transport, const Concurrency& concurrency) {
   WEFT_CHECK(ranks.size() == static_cast<std::size_t>(mesh.ranks()), "a program for each rank");
   const std::size_t steps = ranks.front().timelines.size();

@@ -40,14 +40,14 @@ struct RankSteps {
 };
 
 // "shm", or "shm servers=2" if there are servers.
-std::string transport_with(std::string_view transport, std::int64_t servers);
+std::string transport_with_servers(std::string_view transport, std::int64_t servers);
 // The transport without the servers suffix.
-std::string_view without_servers(std::string_view transport);
+std::string_view transport_without_servers(std::string_view transport);
 
 // Adds the times of all ranks' collectives. Adds nothing if the ranks' programs do not have
 // matching collectives. REQUIRES: one program per rank of the mesh, all with the same number of
 // timelines.
-Status learn_exchanges(Statistics& statistics, const plan::Mesh& mesh, std::span<const RankSteps> ranks,
+Status record_exchanges(Statistics& statistics, const plan::Mesh& mesh, std::span<const RankSteps> ranks,
                        std::string_view transport, const Concurrency& concurrency);
 
 // What the statistics hold on collectives over one transport, at one concurrency.

@@ -17,7 +17,7 @@ bool is_factor_of(std::string_view mesh_axis, std::string_view cluster_axis) {
 // On a ring or torus it gets all of it if the group is the whole ring. A part of a ring is a line,
 // which carries data in one direction at a time, and the members of interleaved groups share its
 // cables.
-double part_of_rate(const cluster::Axis& axis, std::int32_t ranks, std::int32_t stride) {
+double rate_fraction(const cluster::Axis& axis, std::int32_t ranks, std::int32_t stride) {
   using enum cluster::Shape;
   if (ranks >= axis.size || axis.size < 2) return 1;
   switch (axis.link.shape) {
@@ -94,7 +94,7 @@ Result<std::vector<MeshLink>> mesh_links(const cluster::Cluster& cluster, const 
       link.stride = stride;
       const double oversubscribed = std::max(1.0, axis.link.oversubscribed);
       link.bytes_per_second =
-          axis.link.bytes_per_second * part_of_rate(axis, link.ranks, stride) / oversubscribed;
+          axis.link.bytes_per_second * rate_fraction(axis, link.ranks, stride) / oversubscribed;
       stride *= link.ranks;
     }
   }

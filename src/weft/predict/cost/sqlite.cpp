@@ -20,14 +20,14 @@ Error database_error(sqlite3* handle) {
   switch (handle != nullptr ? sqlite3_errcode(handle) & 0xff : SQLITE_NOMEM) {
     case SQLITE_NOTADB:
     case SQLITE_CORRUPT:
-      return world_error(fmt::format("the database is damaged, or not a SQLite database: {}", path),
+      return environment_error(fmt::format("the database is damaged, or not a SQLite database: {}", path),
                          "move it away: the next measurement creates a new one");
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return world_error(fmt::format("another process has locked the database for {} s: {}",
+      return environment_error(fmt::format("another process has locked the database for {} s: {}",
                                      kPatienceMilliseconds / 1000, path),
                          "try again when that process has finished");
-    default: return world_error(fmt::format("the database cannot be used: {}: {}", path, what));
+    default: return environment_error(fmt::format("the database cannot be used: {}: {}", path, what));
   }
 }
 
@@ -85,7 +85,7 @@ Result<Database> Database::open(const std::string& path, Access access) {
   const int result = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
   database.handle_.reset(handle);  // set even if opening failed
   if (result != SQLITE_OK) {
-    return world_error(fmt::format("cannot open the database {}: {}", path, sqlite3_errstr(result)));
+    return environment_error(fmt::format("cannot open the database {}: {}", path, sqlite3_errstr(result)));
   }
   sqlite3_busy_timeout(handle, kPatienceMilliseconds);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
@@ -131,7 +131,7 @@ double Query::real(int) const { return 0; }
 std::string Query::text(int) const { return {}; }
 
 Result<Database> Database::open(const std::string& path, Access) {
-  return world_error(fmt::format("this weft was built without SQLite and cannot open {}", path),
+  return environment_error(fmt::format("this weft was built without SQLite and cannot open {}", path),
                      "install libsqlite3-dev and build again");
 }
 

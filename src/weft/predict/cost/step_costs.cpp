@@ -43,7 +43,7 @@ struct Figures {
   ExchangeTimes exchanges;                                                     // from steps that ran here
   decltype(StepCostOptions::exchange) better;                                  // takes precedence
 
-  TaskPrice compute(const program::Program& program, const program::Task& task) const {
+  TaskCost compute(const program::Program& program, const program::Task& task) const {
     const program::Unit& unit = program.units[task.unit];
     const double part =
         unit.items > 0 ? static_cast<double>(task.end - task.begin) / static_cast<double>(unit.items) : 1;
@@ -63,7 +63,7 @@ struct Figures {
             device_source};
   }
 
-  ExchangePrice exchange(const program::Exchange& what, std::size_t axis, std::int64_t bytes) const {
+  ExchangeCost exchange(const program::Exchange& what, std::size_t axis, std::int64_t bytes) const {
     const MeshLink& link = links[axis];
     if (link.ranks < 2) return {.algorithm = "none"};
     const auto formula = [&](Kind kind, std::int32_t ranks, double size) {
@@ -71,7 +71,7 @@ struct Figures {
       of.ranks = ranks;
       return alone(kind, of, static_cast<std::int64_t>(size), {}).seconds();
     };
-    ExchangePrice price = alone(what.kind, link, bytes, what.algorithm);
+    ExchangeCost price = alone(what.kind, link, bytes, what.algorithm);
     if (link.link == kNetwork) return price;  // measured times are for ranks of this machine
     const auto seen = exchanges.price(what.kind, link.ranks, bytes, formula);
     if (!seen) return price;
@@ -84,7 +84,7 @@ struct Figures {
   }
 
   // The cost of the collective from all sources except the steps that contained it.
-  ExchangePrice alone(Kind kind, const MeshLink& link, std::int64_t bytes,
+  ExchangeCost alone(Kind kind, const MeshLink& link, std::int64_t bytes,
                       const program::ChosenAlgorithm& algorithm) const {
     if (better)
       if (auto price = better(kind, link, bytes, algorithm)) return *std::move(price);
@@ -95,7 +95,7 @@ struct Figures {
       // The fastest measured time: the communicator selects that algorithm.
       return {latency, std::max(all - latency, 0.0), {}, Source::measured};
     }
-    ExchangePrice price = exchange_seconds(kind, link, static_cast<double>(bytes));
+    ExchangeCost price = exchange_seconds(kind, link, static_cast<double>(bytes));
     if (link.link == kNetwork) {
       price.algorithm.clear();  // between hosts the communicator selects the algorithm
       price.source = Source::calibrated;
@@ -135,7 +135,7 @@ Status take_measurements(Figures& figures, const Statistics& statistics, std::st
   for (OperatorTime& time : units) figures.units.emplace(std::move(time.unit), time.seconds);
   WEFT_TRY(times, statistics.collective_times());
   for (const CollectiveTime& time : times)
-    if (time.hosts == 1 && time.transport == without_servers(transport) && time.bytes > 0)
+    if (time.hosts == 1 && time.transport == transport_without_servers(transport) && time.bytes > 0)
       figures.collectives[{time.kind, time.ranks}].add(static_cast<double>(time.bytes), time.seconds);
   return {};
 }
@@ -204,7 +204,7 @@ collective::Kind collective_kind(Kind kind) {
   return collective::Kind::custom;
 }
 
-std::string short_name(Kind kind, const ExchangePrice& price) {
+std::string short_name(Kind kind, const ExchangeCost& price) {
   program::ChosenAlgorithm algorithm{price.algorithm, price.protocol};
   const std::string prefix = std::string(collective::name(collective_kind(kind))) + "_";
   if (algorithm.name.starts_with(prefix)) algorithm.name.erase(0, prefix.size());

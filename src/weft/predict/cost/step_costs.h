@@ -7,7 +7,7 @@
 // If the statistics database has this machine's time of this very unit or collective, that is the
 // cost, with source `measured`. Otherwise the cost comes from the figures of device and links
 // (unit_seconds.h). For collectives, the caller may supply a better estimate: the time of the
-// algorithm that would be selected on these wires (exchange/exchange_prices.h). Otherwise formulas
+// algorithm that would be selected on these wires (exchange/exchange_costs.h). Otherwise formulas
 // estimate them (exchange_seconds.h).
 #pragma once
 #include <cstdint>
@@ -37,14 +37,14 @@ constexpr std::size_t kSources = 6;
 std::string_view name(Source source);
 
 // The time of one compute task.
-struct TaskPrice {
+struct TaskCost {
   double seconds = 0;
   Source source = Source::datasheet;
 };
 
 // The time of a collective without contention. `bytes` is what nccl-tests calls the size (the whole
 // vector of an all-reduce, the gathered result, the scattered operand).
-struct ExchangePrice {
+struct ExchangeCost {
   double latency_seconds = 0;   // does not grow with the bytes
   double transfer_seconds = 0;  // uses the wires, may be shared; infinite without a link rate
   std::string algorithm;        // "all_reduce_ring(channels=3)", "direct"; empty: the communicator chooses
@@ -55,11 +55,11 @@ struct ExchangePrice {
 };
 
 // "ring(channels=3) LL128": the algorithm as printed beside the collective's name.
-std::string short_name(program::Exchange::Kind kind, const ExchangePrice& price);
+std::string short_name(program::Exchange::Kind kind, const ExchangeCost& price);
 
 struct StepCosts {
-  std::function<TaskPrice(const program::Program&, const program::Task&)> compute;
-  std::function<ExchangePrice(const program::Exchange&, std::size_t mesh_axis, std::int64_t bytes)> exchange;
+  std::function<TaskCost(const program::Program&, const program::Task&)> compute;
+  std::function<ExchangeCost(const program::Exchange&, std::size_t mesh_axis, std::int64_t bytes)> exchange;
   // Per mesh axis: axes with the same number use the same wires and share them. Empty: no sharing.
   std::vector<std::int32_t> wires = {};
   // How programs for these devices are compiled; the caller sets the number of workers.
@@ -75,7 +75,7 @@ struct StepCostOptions {
   // steps take precedence over it; it takes precedence over formulas. May be called from several
   // threads at once. `algorithm`: the one to estimate if it has a name; otherwise estimate the one
   // that should run.
-  std::function<std::optional<ExchangePrice>(program::Exchange::Kind, const MeshLink&, std::int64_t bytes,
+  std::function<std::optional<ExchangeCost>(program::Exchange::Kind, const MeshLink&, std::int64_t bytes,
                                              const program::ChosenAlgorithm& algorithm)>
       exchange = {};
 };

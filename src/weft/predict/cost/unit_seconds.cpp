@@ -6,7 +6,7 @@
 #include <optional>
 #include <variant>
 
-#include "weft/plan/ops/attending.h"
+#include "weft/plan/ops/attention_geometry.h"
 #include "weft/plan/ops/convolution.h"
 #include "weft/plan/ops/operators.h"
 #include "weft/predict/cost/convolution_cost.h"
@@ -65,17 +65,17 @@ std::optional<cluster::KernelKind> kernel_kind(const plan::Operator& op) {
 }
 
 // Time of layout conversions on top of the kernel, where convolutions were measured.
-double turning_seconds(const program::Program& program, const Unit& unit, const cluster::Device& device) {
+double layout_conversion_seconds(const program::Program& program, const Unit& unit, const cluster::Device& device) {
   const auto* const call = std::get_if<program::OperatorCall>(&unit.kernel);
   if (call == nullptr) return 0;
   const plan::NodeView node = program.graph->view(call->node);
   if (!ops::is_convolution(node.op()) || !(device.rate(*kernel_kind(node.op())) > 0)) return 0;
-  return convolution_cost(node, device).turning_seconds;
+  return convolution_cost(node, device).layout_conversion_seconds;
 }
 
 // Bytes that are read twice: batch-norm's images, since the statistics are known only after a whole
 // pass.
-double read_again_bytes(const program::Program& program, const Unit& unit, const cluster::Device& device) {
+double reread_bytes(const program::Program& program, const Unit& unit, const cluster::Device& device) {
   const auto* const call = std::get_if<program::OperatorCall>(&unit.kernel);
   const bool is_norm = call != nullptr && &program.graph->view(call->node).op() == &ops::batch_norm();
   return is_norm && was_measured(device) ? bytes_of(unit.reads[0]) : 0;
@@ -107,7 +107,7 @@ class Arithmetic {
       const double slower =
           peak_rate(device_, plan::DType::bf16) / peak_rate(device_, node.input_type(0).dtype);
       const double flops = node.op().work(node).flops;
-      if (ops::is_attending(node.op()))
+      if (ops::is_attention_operator(node.op()))
         return over(flops * slower, attention_efficiency(node) * device_.rate(*kind));
       const ConvolutionCost cost = convolution_cost(node, device_);
       return cost.uses_matrix_unit
@@ -176,7 +176,7 @@ double product_efficiency(const cluster::Device& device, double m, double n, dou
 
 double attention_efficiency(const plan::NodeView& node) {
   constexpr double kHalfKeys = 450, kHalfWidth = 64, kWidth = 128;
-  const ops::Attending of = ops::attending(node);
+  const ops::AttentionGeometry of = ops::attending(node);
   const double keys = of.pairs() / as_double(std::max<std::int64_t>(of.row_count(), 1)),
                width = as_double(ops::points_of(of.inner));
   return keys / (keys + kHalfKeys) *
@@ -198,11 +198,11 @@ double unit_seconds(const program::Program& program, const Unit& unit, const clu
   // it costs only its launch.
   if (unit.unless) return device.launch_seconds;
   const double compute = std::visit(Arithmetic(program, unit, device), unit.kernel);
-  const double memory = over(moved_bytes(unit) + read_again_bytes(program, unit, device),
+  const double memory = over(moved_bytes(unit) + reread_bytes(program, unit, device),
                              device.reach * device.memory_bytes_per_second);
   const auto* const loop = std::get_if<program::RowLoop>(&unit.kernel);
   const int launches = loop != nullptr && !loop->accumulators.empty() && was_measured(device) ? 2 : 1;
-  return launches * device.launch_seconds + turning_seconds(program, unit, device) +
+  return launches * device.launch_seconds + layout_conversion_seconds(program, unit, device) +
          std::max(compute, memory);
 }
 

@@ -45,7 +45,7 @@ double product_efficiency(const cluster::Device& device, double m, double n, dou
 //   keys / (keys + 450) * 1.5 width / (width + 64)
 // Fitted on an H200 to sequences of 1k and 8k, heads of 64 and 128, forward (0.38 to 0.93 of 660
 // TFLOP/s, each within 4 %) and backward (528 TFLOP/s, within 5 %). REQUIRES:
-// ops::is_attending(node.op())
+// ops::is_attention_operator(node.op())
 double attention_efficiency(const plan::NodeView& node);
 
 // The largest fraction that any product reaches.

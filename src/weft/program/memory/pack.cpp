@@ -8,7 +8,7 @@
 
 #include "weft/base/units.h"
 #include "weft/program/memory/boxes.h"
-#include "weft/program/memory/crowd.h"
+#include "weft/program/memory/peak_step.h"
 #include "weft/program/memory/first_fit.h"
 #include "weft/program/memory/preference.h"
 #include "weft/program/memory/search.h"
@@ -91,15 +91,15 @@ void search_lowest(Packed& packed, std::int64_t goal, std::int64_t& effort) {
   }
 }
 
-Error too_crowded(std::span<const Buffer> buffers, const PackOptions& options, const Crowd& crowd) {
-  return world_error(fmt::format("buffers alive at once exceed the capacity of {} bytes: {}",
+Error too_crowded(std::span<const Buffer> buffers, const PackOptions& options, const PeakStep& crowd) {
+  return environment_error(fmt::format("buffers alive at once exceed the capacity of {} bytes: {}",
                                  print_exact(options.capacity), describe(crowd, buffers)),
                      "make the largest smaller or let them die sooner");
 }
 
-Error no_packing(std::span<const Buffer> buffers, const PackOptions& options, const Crowd& crowd,
+Error no_packing(std::span<const Buffer> buffers, const PackOptions& options, const PeakStep& crowd,
                  std::int64_t lowest_found, bool proved) {
-  return world_error(
+  return environment_error(
       fmt::format("{} the capacity of {} bytes: {} bytes for the lowest found, most crowded at {}",
                   proved ? "no packing fits" : "found no packing that fits", print_exact(options.capacity),
                   print_exact(lowest_found), describe(crowd, buffers)),
@@ -111,7 +111,7 @@ Error no_packing(std::span<const Buffer> buffers, const PackOptions& options, co
 
 Result<Packing> pack(std::span<const Buffer> buffers, const PackOptions& options) {
   WEFT_TRY_STATUS(accept(buffers, options));
-  const Crowd crowd = most_crowded(buffers, options.alignment);
+  const PeakStep crowd = find_peak_step(buffers, options.alignment);
   if (crowd.bytes > options.capacity) return too_crowded(buffers, options, crowd);
 
   Pieces cut = cut_into_pieces(buffers, options.alignment);

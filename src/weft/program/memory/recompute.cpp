@@ -9,7 +9,7 @@
 
 #include "weft/program/memory/recompute_chain.h"
 #include "weft/program/memory/recompute_greedy.h"
-#include "weft/program/memory/recompute_judge.h"
+#include "weft/program/memory/recompute_replay.h"
 #include "weft/program/memory/recompute_least.h"
 #include "weft/program/memory/recompute_model.h"
 #include "weft/program/memory/recompute_polish.h"

@@ -51,7 +51,7 @@ std::vector<double> costs_from(const RecomputeModel& model, std::uint32_t there,
 }
 
 // Whether `way` is dominated by `other`: it holds no less and costs no less, for any memory.
-bool needless(const BlockWay& way, const BlockWay& other) {
+bool needless(const BlockOption& way, const BlockOption& other) {
   if (way.bytes < other.bytes || way.peak < other.peak) return false;
   for (std::size_t m = 0; m < way.after.size(); ++m)
     if (way.dropped + way.after[m] < other.dropped + other.after[m]) return false;
@@ -68,9 +68,9 @@ BlockKind kind_of(RecomputeModel model, std::int64_t base) {
   kind.cold = costs_from(model, 0, enough);
   std::tie(kind.peak_first, kind.peak_next) = forward_peaks(model, 1u << (model.nodes - 1), base);
   if (!model.loss) {
-    std::vector<BlockWay> ways;
+    std::vector<BlockOption> ways;
     for (const std::uint32_t kept : kept_sets(model)) {
-      BlockWay way{kept, 0, 0, forward_peaks(model, kept, base).first, costs_from(model, kept, enough)};
+      BlockOption way{kept, 0, 0, forward_peaks(model, kept, base).first, costs_from(model, kept, enough)};
       for (std::size_t v = 0; v + 1 < model.nodes; ++v)
         if ((kept >> v & 1) != 0)
           way.bytes += model.size[v];
@@ -80,9 +80,9 @@ BlockKind kind_of(RecomputeModel model, std::int64_t base) {
     }
     // Drops ways that an earlier one dominates; of two equal ways the later goes. The first always
     // stays, because advances use it.
-    for (BlockWay& way : ways)
+    for (BlockOption& way : ways)
       if (kind.ways.empty() ||
-          std::ranges::none_of(kind.ways, [&](const BlockWay& other) { return needless(way, other); }))
+          std::ranges::none_of(kind.ways, [&](const BlockOption& other) { return needless(way, other); }))
         kind.ways.push_back(std::move(way));
   }
   kind.model = std::move(model);
@@ -161,7 +161,7 @@ std::vector<std::uint32_t> kept_sets(const RecomputeModel& model) {
 std::pair<std::int64_t, std::int64_t> forward_peaks(const RecomputeModel& model, std::uint32_t kept,
                                                     std::int64_t base) {
   std::int64_t used = 0, without = 0, with = 0;
-  for (const RecomputeStep& step : way_forward(model, kept, true)) {
+  for (const RecomputeStep& step : forward_steps(model, kept, true)) {
     if (step.node < 0) {
       base = 0;
       continue;
@@ -174,7 +174,7 @@ std::pair<std::int64_t, std::int64_t> forward_peaks(const RecomputeModel& model,
   return {without, with};
 }
 
-std::vector<RecomputeStep> way_forward(const RecomputeModel& model, std::uint32_t kept, bool drops_base) {
+std::vector<RecomputeStep> forward_steps(const RecomputeModel& model, std::uint32_t kept, bool drops_base) {
   std::vector<RecomputeStep> steps;
   std::vector<std::size_t> readers(model.nodes);
   for (std::size_t v = 0; v < model.nodes; ++v) readers[v] = model.readers[v].size();

@@ -17,7 +17,7 @@
 namespace weft::memory {
 
 // A choice of what to keep of a block in the forward pass, besides its end.
-struct BlockWay {
+struct BlockOption {
   std::uint32_t kept = 0;     // a bit per node; always includes the end
   std::int64_t bytes = 0;     // kept, without the end
   double dropped = 0;         // F of the nodes that are not kept
@@ -28,7 +28,7 @@ struct BlockWay {
 // Data shared by all blocks of a kind.
 struct BlockKind {
   RecomputeModel model;
-  std::vector<BlockWay> ways;           // the first keeps only the end
+  std::vector<BlockOption> ways;           // the first keeps only the end
   std::int64_t peak_first = 0;          // of the forward pass with way 0, if others hold the base
   std::int64_t peak_next = 0;           // the same, if the base is dropped as soon as possible
   std::vector<double> cold;             // by memory, as `after`: all B with nothing of the block kept
@@ -76,7 +76,7 @@ std::pair<std::int64_t, std::int64_t> forward_peaks(const RecomputeModel& model,
 
 // The steps of a forward pass through a block that keeps `kept` and, if requested, drops its base,
 // here node -1.
-std::vector<RecomputeStep> way_forward(const RecomputeModel& model, std::uint32_t kept, bool drops_base);
+std::vector<RecomputeStep> forward_steps(const RecomputeModel& model, std::uint32_t kept, bool drops_base);
 
 // Empty if block_bounds() returns nothing.
 std::optional<Blocks> cut_into_blocks(const RecomputeGraph& graph);

@@ -44,7 +44,7 @@ void ChainSchedules::each_choice(std::size_t i, std::size_t j, bool warm, Take t
   const BlockKind& first = kind(i);
   const std::int64_t held_now = held(j, warm);
   for (std::size_t w = 0; w < first.ways.size(); ++w) {
-    const BlockWay& way = first.ways[w];
+    const BlockOption& way = first.ways[w];
     take(Choice{0, w}, way.dropped, held_now + way.peak, rest(i + 1), first.end_size + way.bytes, way.after);
   }
   double swept = first.forward;
@@ -137,7 +137,7 @@ void ChainSchedules::emit(std::size_t i, std::size_t j, std::int64_t memory, boo
 
 void ChainSchedules::emit_forward(std::size_t block, std::uint32_t kept, bool drops_base) const {
   const auto begin = static_cast<std::int32_t>(blocks_.blocks[block].begin);
-  for (const RecomputeStep& step : way_forward(kind(block).model, kept, drops_base))
+  for (const RecomputeStep& step : forward_steps(kind(block).model, kept, drops_base))
     steps_.push_back({step.kind, begin + step.node});
 }
 

@@ -186,7 +186,7 @@ class LeastChain {
   }
 
   void forward(std::size_t block, std::uint32_t kept, bool drops_base) {
-    add(block, way_forward(blocks_[block].model, kept, drops_base));
+    add(block, forward_steps(blocks_[block].model, kept, drops_base));
   }
 
   void backward(std::size_t block, std::uint32_t there, std::int64_t memory) {

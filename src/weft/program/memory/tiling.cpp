@@ -32,8 +32,8 @@ class TilingRun {
     in_fast_.resize(problem.widths.size());
   }
 
-  Result<TilingPrice> run() {
-    TilingPrice price;
+  Result<TilingCost> run() {
+    TilingCost price;
     std::vector<bool> done(problem_.operators.size());
     for (std::size_t s = 0; s < steps_.size(); ++s) {
       WEFT_TRY(latency, step(s, done, price));
@@ -49,7 +49,7 @@ class TilingRun {
   }
 
  private:
-  Result<double> step(std::size_t s, std::vector<bool>& done, TilingPrice& price) {
+  Result<double> step(std::size_t s, std::vector<bool>& done, TilingCost& price) {
     const TilingStep& step = steps_[s];
     const auto wrong = [&](std::string_view what) { return user_error(fmt::format("step {}: {}", s, what)); };
     if (step.operators.empty()) return wrong("it has no operators");
@@ -210,7 +210,7 @@ Status check(const TilingProblem& problem) {
   return {};
 }
 
-Result<TilingPrice> price(const TilingProblem& problem, std::span<const TilingStep> steps) {
+Result<TilingCost> price(const TilingProblem& problem, std::span<const TilingStep> steps) {
   return TilingRun(problem, steps).run();
 }
 

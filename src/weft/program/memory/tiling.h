@@ -52,7 +52,7 @@ struct TilingStep {
   std::optional<std::vector<std::int32_t>> order;  // of tiles, numbered row by row
 };
 
-struct TilingPrice {
+struct TilingCost {
   std::vector<double> latencies;       // by step
   std::vector<std::int64_t> elements;  // by step: the most elements held
   double total = 0;
@@ -65,6 +65,6 @@ Status check(const TilingProblem& problem);
 // Fails if a step exceeds the capacity, an operator is missing, a step reads a tensor that is not
 // available, its outputs differ in size, an order omits a tile, or a final output is not in slow
 // memory at the end. REQUIRES: a problem that check() accepts.
-Result<TilingPrice> price(const TilingProblem& problem, std::span<const TilingStep> steps);
+Result<TilingCost> price(const TilingProblem& problem, std::span<const TilingStep> steps);
 
 }  // namespace weft::memory

@@ -60,7 +60,7 @@ class TilingPlanner {
     for (std::size_t op = 0; op < problem_.operators.size(); ++op) {
       groups_.push_back({static_cast<std::int32_t>(op)});
       if (best(groups_.back()).latency == kNoTile)
-        return world_error(fmt::format("operator {} fits the capacity of {} elements with no tile", op,
+        return environment_error(fmt::format("operator {} fits the capacity of {} elements with no tile", op,
                                        print_exact(problem_.capacity)));
     }
     join();

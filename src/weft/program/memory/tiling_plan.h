@@ -14,7 +14,7 @@ namespace weft::memory {
 
 struct TilingPlan {
   std::vector<TilingStep> steps;
-  TilingPrice price;
+  TilingCost price;
 };
 
 // Fails if check() does, and if some operator does not fit alone with any tile.

@@ -8,11 +8,11 @@
 #include "weft/program/memory/pack.h"
 #include "weft/program/tasks/cut.h"
 #include "weft/program/tasks/exchange.h"
-#include "weft/program/tasks/exchange_parts.h"
+#include "weft/program/tasks/partition_exchanges.h"
 #include "weft/program/tasks/fetch.h"
 #include "weft/program/tasks/grouping.h"
 #include "weft/program/tasks/items.h"
-#include "weft/program/tasks/left_out.h"
+#include "weft/program/tasks/skip_flags.h"
 #include "weft/program/tasks/masked_regions.h"
 #include "weft/program/tasks/next_values.h"
 #include "weft/program/tasks/program.h"
@@ -76,12 +76,12 @@ class Compiler {
     write_next_values(program_);
     assign_streams(program_);
     share_buffers(program_);
-    if (take_exchanges_in_parts(program_)) find_lives(program_);
+    if (partition_exchanges(program_)) find_lifetimes(program_);
     drop_unused_buffers();
     if (options_.tiles)
-      cut_into_tasks(program_, options_.workers);
+      split_into_tasks(program_, options_.workers);
     else
-      take_units_whole(program_);
+      make_whole_tasks(program_);
     WEFT_TRY_STATUS(place_buffers());
     for (std::int64_t over = over_limit(); over > 0 && spill_more(program_, over); over = over_limit()) {
       if (options_.accelerated) fetch_spilled(program_);
@@ -262,7 +262,7 @@ class Compiler {
 
   // A unit waits for the flag that skips it, so its group must come after the flag's in any case.
   void leave_out() {
-    const std::vector<ValueId> flags = flags_to_leave_out(graph_, readers_, needed_);
+    const std::vector<ValueId> flags = skip_flags(graph_, readers_, needed_);
     for (Unit& unit : program_.units) {
       if (unit.nodes.empty() || unit.writes.empty()) continue;
       const ValueId flag = flags[unit.nodes.front().value];
@@ -416,7 +416,7 @@ class Compiler {
       lives.push_back({buffer.born, buffer.dies, buffer.bytes});
     }
     program_.work_lower_bound = memory::lower_bound(lives, kAlignment);
-    if (!options_.pack) return place_apart(temporaries);
+    if (!options_.pack) return place_unshared(temporaries);
     // Enough for small programs, where it pays; large ones pack well without a search.
     constexpr std::int64_t kEffort = 5'000;
     WEFT_TRY(packing, memory::pack(lives, {.alignment = kAlignment, .effort = kEffort}));
@@ -426,7 +426,7 @@ class Compiler {
     return place_spilled_work();
   }
 
-  Status place_apart(std::span<const std::size_t> temporaries) {
+  Status place_unshared(std::span<const std::size_t> temporaries) {
     constexpr std::int64_t kMost = std::int64_t{1} << 62;
     std::int64_t next = program_.persistent_bytes;
     for (const std::size_t b : temporaries) {

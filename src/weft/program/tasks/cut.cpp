@@ -305,7 +305,7 @@ std::int64_t row_loop_chunks(const RowLoop& loop) {
   return std::clamp<std::int64_t>(operations / kWorthwhile, 1, std::max<std::int64_t>(most, 1));
 }
 
-void cut_into_tasks(Program& program, int workers) {
+void split_into_tasks(Program& program, int workers) {
   for (std::uint32_t u = 0; u < program.units.size(); ++u) {
     Unit& unit = program.units[u];
     const std::size_t first = program.tasks.size();
@@ -317,7 +317,7 @@ void cut_into_tasks(Program& program, int workers) {
     } else if (const auto* call = std::get_if<OperatorCall>(&unit.kernel)) {
       unit.cut = unit.items > 1 ? Cut::items : Cut::nothing;
       const plan::NodeView node = program.graph->view(call->node);
-      if (&node.op() == &ops::linear_cross_entropy() && why_by_definition(node).empty())
+      if (&node.op() == &ops::linear_cross_entropy() && why_reference_op(node).empty())
         cut_loss(program, u, *call, workers);
       else
         cut_call(program, u, *call);
@@ -329,7 +329,7 @@ void cut_into_tasks(Program& program, int workers) {
   }
 }
 
-void take_units_whole(Program& program) {
+void make_whole_tasks(Program& program) {
   for (std::uint32_t u = 0; u < program.units.size(); ++u) cut_whole(program, u);
 }
 

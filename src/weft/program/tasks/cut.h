@@ -17,8 +17,8 @@ std::vector<bool> written_operands(const RowLoop& loop);
 std::int64_t row_loop_chunks(const RowLoop& loop);
 
 // Fills in Program::tasks except their waits.
-void cut_into_tasks(Program& program, int workers);
+void split_into_tasks(Program& program, int workers);
 // The same with one task per unit.
-void take_units_whole(Program& program);
+void make_whole_tasks(Program& program);
 
 }  // namespace weft::program

@@ -65,8 +65,8 @@ void fetch_spilled(Program& program) {
   }
   program.units = std::move(units);
   program.tasks.clear();
-  find_lives(program);
-  take_units_whole(program);
+  find_lifetimes(program);
+  make_whole_tasks(program);
 }
 
 }  // namespace weft::program

@@ -4,7 +4,7 @@
 //   grouping_rows.cpp       which nodes share a pass over the same rows
 //   grouping_exchange.cpp   memory layout of exchanged shards
 //   grouping_joined.cpp     results written directly into a concatenation
-//   grouping_apart.cpp      tables in the layout that products read and write
+//   grouping_split_rows.cpp      tables in the layout that products read and write
 //
 // Included only by those.
 #pragma once
@@ -48,8 +48,8 @@ class Grouper {
   // On accelerators, scatter-add and gather accept a row index stored as several axes, see
   // axes_of(). If all readers of a scatter-add see its rows split, it gets the layout that products
   // want. If only gathers read a merged value, it keeps its layout.
-  bool add_scattered_apart(const plan::NodeView& node);
-  bool is_gathered_apart(const plan::NodeView& merge) const;
+  bool add_scatter_split(const plan::NodeView& node);
+  bool is_gathered_split(const plan::NodeView& merge) const;
 
   bool is_float(plan::DType dtype) const {
     return is_real(dtype) && (any_float_ || dtype != plan::DType::f64);

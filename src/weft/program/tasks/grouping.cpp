@@ -96,7 +96,7 @@ Place Grouper::plain(ValueId value) {
 
 Place Grouper::ordered(ValueId value, const Order& order) {
   const Place place = stored(value);
-  if (lies_in(place, order)) return place;
+  if (is_in_order(place, order)) return place;
   return copied_once(value, place_in_order({}, graph_.type(value), order));
 }
 
@@ -142,7 +142,7 @@ void Grouper::add_view(const NodeView& node) {
   const ValueId from = node.input(0), result = node.result(0);
   Place of = stored(from);
   std::optional<Place> place = view_place(node, of);
-  if (!place && is_gathered_apart(node)) place = of;
+  if (!place && is_gathered_split(node)) place = of;
   if (!place) place = view_place(node, of = plain(from));
   made_.places[result.value] = *place;
   // The group of a view of a copy is the copy's; for a view of a concat it is the last part's.
@@ -223,8 +223,8 @@ std::optional<Place> Grouper::in_even_rows(const NodeView& loss) {
 
 void Grouper::add_call(const NodeView& node) {
   Group group{.kind = GroupKind::call, .nodes = {node.id()}};
-  if (takes_any_rows(node)) return add_attention(node);
-  if (&node.op() == &ops::scatter_add() && add_scattered_apart(node)) return;
+  if (accepts_any_rows(node)) return add_attention(node);
+  if (&node.op() == &ops::scatter_add() && add_scatter_split(node)) return;
   if (accelerated_ && &node.op() == &ops::rotary()) {
     // Pairs are rotated in their own layout, which the result keeps.
     group.operands = {stored(node.input(0))};
@@ -273,7 +273,7 @@ void Grouper::add_call(const NodeView& node) {
       group.results.back() = with_even_rows(group.results.back());
     rounds |= in_f32 && is_narrow(type.dtype);
   }
-  if (&node.op() == &ops::linear_cross_entropy() && why_by_definition(node).empty()) {
+  if (&node.op() == &ops::linear_cross_entropy() && why_reference_op(node).empty()) {
     Place room{BufferId(made_.buffer_count++), 0, plan::DType::f32, {}};
     room.axes.push_back({Symbol(), loss_tiles(node).room(), 1});
     group.results.push_back(room);

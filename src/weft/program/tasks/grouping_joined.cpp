@@ -68,7 +68,7 @@ bool Grouper::is_part(const NodeView& node, std::size_t operand, const Place& pl
     if (output.value == value) return false;
   return place.buffer == BufferId(value.value) && place.offset == 0 && !moves_.contains(place.buffer.value) &&
          !joined_.contains(place.buffer.value) && std::ranges::count(node.node().inputs, value) == 1 &&
-         !ops::is_source(graph_.view(graph_.value(value).producer).op()) && lies_in(place, order);
+         !ops::is_source(graph_.view(graph_.value(value).producer).op()) && is_in_order(place, order);
 }
 
 bool Grouper::is_sliced(plan::ValueId value) const {

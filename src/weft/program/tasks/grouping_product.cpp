@@ -73,7 +73,7 @@ Order slowest_first(const Place& place) {
 }
 
 // The number of products that accumulate in one place; empty if it is not a product.
-std::optional<std::int64_t> sums_apart(const Place& a, const Place& b, const Place& c) {
+std::optional<std::int64_t> separate_sums(const Place& a, const Place& b, const Place& c) {
   const auto product = as_matrix_product(a, b, c);
   if (!product) return {};
   std::int64_t terms = 1;
@@ -84,7 +84,7 @@ std::optional<std::int64_t> sums_apart(const Place& a, const Place& b, const Pla
 }  // namespace
 
 void Grouper::join_sums(const NodeView& node, Place& a, Place& b, const Place& c) {
-  if (sums_apart(a, b, c).value_or(1) <= 1) return;
+  if (separate_sums(a, b, c).value_or(1) <= 1) return;
   // Orders an operand's indices: first those in all three, in c's order; then the summed ones, in
   // the other operand's order, and the remaining ones of c. Of these two groups, the one with the
   // operand's fastest index comes last, so that whole rows are copied.
@@ -107,14 +107,14 @@ void Grouper::join_sums(const NodeView& node, Place& a, Place& b, const Place& c
               both_b = with_joined(1, b, joined_a);
   const auto smaller = node.input_type(0).elements() <= node.input_type(1).elements() ? 0 : 1;
   for (const int which : {smaller, 1 - smaller})
-    if (sums_apart(which == 0 ? joined_a : a, which == 1 ? joined_b : b, c) == 1) {
+    if (separate_sums(which == 0 ? joined_a : a, which == 1 ? joined_b : b, c) == 1) {
       if (which == 0)
         a = copied_once(node.input(0), joined_a);
       else
         b = copied_once(node.input(1), joined_b);
       return;
     }
-  if (sums_apart(joined_a, both_b, c) != 1) return;
+  if (separate_sums(joined_a, both_b, c) != 1) return;
   a = copied_once(node.input(0), joined_a);
   b = copied_once(node.input(1), both_b);
 }

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "weft/plan/ops/attending.h"
-#include "weft/plan/ops/classifying.h"
+#include "weft/plan/ops/attention_geometry.h"
+#include "weft/plan/ops/linear_loss_shape.h"
 #include "weft/plan/ops/codec.h"
 #include "weft/plan/ops/operators.h"
 #include "weft/plan/ops/pointwise.h"
@@ -62,8 +62,8 @@ bool sums_in_place(const NodeView& node) {
 }
 
 // Whether hidden, words and labels are stored row by row, or words transposed.
-bool lies_as_matrices(const NodeView& node) {
-  const ops::Classifying of = ops::classifying(node);
+bool is_stored_as_matrices(const NodeView& node) {
+  const ops::LinearLossShape of = ops::classifying(node);
   const auto joined = [](std::span<const plan::Dim> first, std::span<const plan::Dim> last) {
     std::vector<plan::Dim> dims(first.begin(), first.end());
     dims.insert(dims.end(), last.begin(), last.end());
@@ -104,7 +104,7 @@ std::string why_by_type(const NodeView& node) {
 
 }  // namespace
 
-std::string why_by_definition(const NodeView& node) {
+std::string why_reference_op(const NodeView& node) {
   if (ops::is_pointwise(node.op()) || is_any(node, ops::cast, ops::constant, ops::position)) return {};
   if (is_any(node, ops::concat, ops::pad)) return {};
   if (is_any(node, ops::contract) && node.input_count() > 2)
@@ -119,7 +119,7 @@ std::string why_by_definition(const NodeView& node) {
     return fmt::format("its result is {}", plan::name(node.result_type(0).dtype));
   if (is_any(node, ops::attention_gradient) && !sums_in_place(node))
     return fmt::format("its heads share keys and not values, in {}", plan::name(node.input_type(1).dtype));
-  if (is_any(node, ops::linear_cross_entropy) && !lies_as_matrices(node))
+  if (is_any(node, ops::linear_cross_entropy) && !is_stored_as_matrices(node))
     return "its rows and classes do not lie as matrices";
   if (is_any(node, ops::batch_norm) && !has_channels(node))
     return fmt::format("its statistics have {} indices", node.input_type(1).rank());
@@ -129,11 +129,11 @@ std::string why_by_definition(const NodeView& node) {
 }
 
 bool computes_in_f32(const NodeView& node) {
-  return has_own_kernel(node) && !is_any(node, ops::gather) && why_by_definition(node).empty();
+  return has_own_kernel(node) && !is_any(node, ops::gather) && why_reference_op(node).empty();
 }
 
 std::vector<Symbol> rows_over(const NodeView& node) {
-  if (!why_by_definition(node).empty()) return {};
+  if (!why_reference_op(node).empty()) return {};
   if (is_class_loss(node) || is_any(node, ops::top_k)) return {node.symbol(0)};
   if (is_any(node, ops::encode, ops::decode)) return ops::coded_indices(node);
   if (is_any(node, ops::slot)) return {node.indices(2).begin(), node.indices(2).end()};
@@ -147,14 +147,14 @@ std::vector<Symbol> rows_over(const NodeView& node) {
   return {};
 }
 
-bool takes_any_rows(const NodeView& node) {
-  return is_any(node, ops::attention, ops::attention_gradient) && why_by_definition(node).empty();
+bool accepts_any_rows(const NodeView& node) {
+  return is_any(node, ops::attention, ops::attention_gradient) && why_reference_op(node).empty();
 }
 
 // For q and k, the indices that a score sums; for v and values like it, the elements of a value;
 // none for sums and masks.
 std::vector<plan::Dim> row_of_operand(const NodeView& node, std::size_t operand) {
-  const ops::Attending of = ops::attending(node);
+  const ops::AttentionGeometry of = ops::attending(node);
   if (operand < 2) return row_of(of.inner.begin(), of.inner.end());
   const bool has_values =
       operand == 2 || (is_any(node, ops::attention_gradient) && (operand == 3 || operand == 5));
@@ -167,7 +167,7 @@ std::vector<plan::Dim> row_of_result(const NodeView& node, std::size_t result) {
 }
 
 std::int64_t item_count(const NodeView& node) {
-  if (!why_by_definition(node).empty()) return 1;
+  if (!why_reference_op(node).empty()) return 1;
   const Type type = node.result_count() > 0 ? node.result_type(0) : Type{};
   if (is_any(node, ops::conv2d, ops::conv2d_input_gradient)) return type.dims[0].size;
   if (is_any(node, ops::max_pool, ops::avg_pool, ops::max_pool_gradient, ops::avg_pool_gradient))
@@ -187,7 +187,7 @@ std::int64_t item_count(const NodeView& node) {
     return rows;
   }
   if (is_any(node, ops::attention)) {
-    const ops::Attending of = ops::attending(node);
+    const ops::AttentionGeometry of = ops::attending(node);
     return of.along.size == 0
                ? 0
                : of.row_count() / of.along.size * ((of.along.size + kQueryTile - 1) / kQueryTile);

@@ -14,7 +14,7 @@ namespace weft::program {
 
 // Why no CPU kernel supports this node, so that it runs by its reference definition: "its elements
 // are bf16". Empty if one does.
-std::string why_by_definition(const plan::NodeView& node);
+std::string why_reference_op(const plan::NodeView& node);
 
 // Whether the CPU kernel for this node supports only f32, so that bf16 or f16 operands and results
 // are converted.
@@ -37,7 +37,7 @@ std::int64_t channels_per_item(const plan::NodeView& node);
 constexpr std::int64_t kQueryTile = 192;
 
 // Whether the node's kernel accepts any row layout of operands and results, as attention's does.
-bool takes_any_rows(const plan::NodeView& node);
+bool accepts_any_rows(const plan::NodeView& node);
 // For such a node, the indices that must be fastest and dense in an operand or result; the others
 // may have any order.
 std::vector<plan::Dim> row_of_operand(const plan::NodeView& node, std::size_t operand);

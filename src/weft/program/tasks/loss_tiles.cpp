@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "weft/plan/ops/classifying.h"
+#include "weft/plan/ops/linear_loss_shape.h"
 
 namespace weft::program {
 namespace {
@@ -40,7 +40,7 @@ LossTiles::Item LossTiles::item(std::int64_t at) const {
 }
 
 LossTiles loss_tiles(const plan::NodeView& node, std::int64_t parts) {
-  const ops::Classifying of = ops::classifying(node);
+  const ops::LinearLossShape of = ops::classifying(node);
   LossTiles tiles{.rows = of.row_count(), .classes = of.over.size, .width = of.width()};
   const std::int64_t count = std::max<std::int64_t>((tiles.rows + kLossTile - 1) / kLossTile, 1);
   tiles.tile = (tiles.rows + count - 1) / count;

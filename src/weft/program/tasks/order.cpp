@@ -116,8 +116,8 @@ double reader_cost(const Reader& reader, const Place& place) {
   }
   if (&node.op() == &ops::reduce() || &node.op() == &ops::contract()) return 0;
   if (&node.op() == &ops::local_exchange())
-    return lies_in(seen, wanted_by_exchange(node, reader.operand)) ? 0 : copy;
-  if (takes_any_rows(node)) return has_rows(seen, row_of_operand(node, reader.operand)) ? 0 : copy;
+    return is_in_order(seen, wanted_by_exchange(node, reader.operand)) ? 0 : copy;
+  if (accepts_any_rows(node)) return has_rows(seen, row_of_operand(node, reader.operand)) ? 0 : copy;
   return is_plain(seen) ? 0 : copy;
 }
 
@@ -155,7 +155,7 @@ std::vector<std::uint64_t> key_of(const plan::NodeView& contraction, const Place
     key.push_back(type(node.result(0)));
     if (&node.op() == &ops::softmax() || &node.op() == &ops::layer_norm() || &node.op() == &ops::rms_norm())
       add_symbols(node.indices(0));
-    if (takes_any_rows(node))
+    if (accepts_any_rows(node))
       for (const plan::Dim& dim : row_of_operand(node, reader.operand)) key.push_back(dim.index.value);
   }
   return key;

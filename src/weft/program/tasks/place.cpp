@@ -69,7 +69,7 @@ Order order_with_first(const plan::Type& type, std::span<const Symbol> first) {
   return order;
 }
 
-bool lies_in(const Place& place, std::span<const Symbol> order) {
+bool is_in_order(const Place& place, std::span<const Symbol> order) {
   std::int64_t stride = 1;
   for (std::size_t i = order.size(); i-- > 0;) {
     const Axis* axis = place.find(order[i]);

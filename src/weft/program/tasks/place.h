@@ -67,7 +67,7 @@ bool is_plain(const Place& place);
 // them.
 Order order_with_first(const plan::Type& type, std::span<const Symbol> first);
 // Whether the place is dense and its indices run in `order`, at any offset.
-bool lies_in(const Place& place, std::span<const Symbol> order);
+bool is_in_order(const Place& place, std::span<const Symbol> order);
 
 // The stride along these indices, the last one fastest: 0 if the place has none of them, empty if
 // steps are uneven.

@@ -137,7 +137,7 @@ struct Unit {
   std::uint32_t stream = 0;          // of the program
   std::uint32_t turn = 0;            // of the step: CompileOptions::turns
   // One of the places that it reads, a flag. If it is true, the unit's results are not read, and an
-  // executor that can test it in time skips the unit (left_out.h).
+  // executor that can test it in time skips the unit (skip_flags.h).
   std::optional<Place> unless = {};
 };
 

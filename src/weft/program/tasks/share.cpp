@@ -183,7 +183,7 @@ void for_each_buffer_id(Program& program, const std::function<void(BufferId&)>& 
     for (Port& port : *ports) visit_place(port.place);
 }
 
-void find_lives(Program& program) {
+void find_lifetimes(Program& program) {
   find_spans(program);
   keep_during_exchanges(program);
 }
@@ -191,7 +191,7 @@ void find_lives(Program& program) {
 void share_buffers(Program& program) {
   find_spans(program);
   Sharing(program).run();
-  find_lives(program);
+  find_lifetimes(program);
 }
 
 }  // namespace weft::program

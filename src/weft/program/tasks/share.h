@@ -14,7 +14,7 @@ namespace weft::program {
 void share_buffers(Program& program);
 
 // Only recomputes Buffer::born and dies, after units were split.
-void find_lives(Program& program);
+void find_lifetimes(Program& program);
 
 // Whether a loop may write one buffer over another that it reads, element by element. REQUIRES: the
 // latter is not read later.

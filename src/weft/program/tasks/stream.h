@@ -10,7 +10,7 @@
 // stream per mesh axis with collectives, and one each for its sends and its receives.
 //
 // Streams are part of the program. The simulator (sim/step/step_run.h) and the executor
-// (exec/crew.h) both use them, so they overlap the same work.
+// (exec/worker_pool.h) both use them, so they overlap the same work.
 #pragma once
 #include <cstdint>
 #include <vector>

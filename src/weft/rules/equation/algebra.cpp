@@ -63,14 +63,14 @@ class WholeSizes {
 
 Status check_sizes(std::span<const Shape> shapes) {
   for (const Shape& shape : shapes) {
-    std::int64_t room = kMostRuleElements;
+    std::int64_t room = kMaxRuleElements;
     for (const std::int64_t size : shape.sizes) {
       if (size < 1) return user_error(fmt::format("a size must be at least 1, found {}", size));
       room /= size;
     }
     if (room < 1)
       return user_error(
-          fmt::format("a value is too large to judge a rule on: more than {} elements", kMostRuleElements));
+          fmt::format("a value is too large to judge a rule on: more than {} elements", kMaxRuleElements));
   }
   return {};
 }

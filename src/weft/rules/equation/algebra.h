@@ -45,7 +45,7 @@ Shape shape_of(std::vector<std::int64_t> sizes);  // without joints
 std::int64_t elements_of(const Shape& shape);
 
 // The most elements of a value: rules are judged on small tensors.
-constexpr std::int64_t kMostRuleElements = std::int64_t{1} << 18;
+constexpr std::int64_t kMaxRuleElements = std::int64_t{1} << 18;
 
 // The shapes of an operation's results; fails if its operands do not match. `ranks` is 1 without a
 // mesh. On a mesh all ranks have the same shapes, and collectives must slice them evenly.

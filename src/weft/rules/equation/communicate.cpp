@@ -215,7 +215,7 @@ Result<std::vector<Shape>> infer_ranks(const Operation& operation, std::span<con
   for (const auto& group : groups)
     for (std::size_t place = 0; place < group.size(); ++place) {
       WEFT_TRY(shape, typing.of(group, place));
-      if (elements_of(shape) > kMostRuleElements)
+      if (elements_of(shape) > kMaxRuleElements)
         return user_error(fmt::format("{}: a value is too large to judge a rule on", name(operation.verb)));
       results[static_cast<std::size_t>(group[place])] = std::move(shape);
     }

@@ -31,8 +31,8 @@ CoverageBy::CoverageBy(const std::vector<GeneratedRule>& rules) {
 Covered CoverageBy::cover(const Equation& equation) const {
   const auto found = by_key_.find(canonical_key(equation));
   for (const Theory* theory : {&proven_, &all_}) {
-    auto by = theory->derive_shortly(equation, kQuick);
-    if (!by) by = theory->derive_shortly(equation, kPatient);
+    auto by = theory->derive_minimal(equation, kQuick);
+    if (!by) by = theory->derive_minimal(equation, kPatient);
     if (!by) continue;
     const bool under_guard = theory == &all_;
     if (found != by_key_.end()) return {Coverage::as_it_is, under_guard, {found->second}};

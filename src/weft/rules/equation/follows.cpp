@@ -261,7 +261,7 @@ std::optional<std::vector<std::size_t>> Theory::derive(const Equation& equation,
                      [&](std::size_t number) { return known_->sizes[number] < limits.below; });
 }
 
-std::optional<std::vector<std::size_t>> Theory::derive_shortly(const Equation& equation,
+std::optional<std::vector<std::size_t>> Theory::derive_minimal(const Equation& equation,
                                                                Limits limits) const {
   auto used = derive(equation, limits);
   if (!used) return used;

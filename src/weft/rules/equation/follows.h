@@ -45,7 +45,7 @@ class Theory {
     return derive(equation, {});
   }
   // Like derive(), but drops equations that are quickly found to be unnecessary.
-  std::optional<std::vector<std::size_t>> derive_shortly(const Equation& equation, Limits limits) const;
+  std::optional<std::vector<std::size_t>> derive_minimal(const Equation& equation, Limits limits) const;
 
  private:
   struct Known;

@@ -65,7 +65,7 @@ class Generator final : public TermSink {
       generated_.counts.passes = table_.parts();
       if (interrupted()) return user_error("interrupted");
     }
-    judge_.drop_followers();
+    judge_.drop_implied_rules();
     for (GeneratedRule& rule : generated_.rules) rule.gain = gain(rule.equation);
     return std::move(generated_);
   }

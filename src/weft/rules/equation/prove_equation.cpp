@@ -58,7 +58,7 @@ class EquationClaim {
   }
 
   // Draws sizes at which the target is well typed too: they show more about when the rule holds.
-  void look_closer() { draw(options_.shapes / 2, legal_for_both_, nullptr); }
+  void run_more_cases() { draw(options_.shapes / 2, legal_for_both_, nullptr); }
 
   std::optional<SizeGuard> find_guard() const {
     std::vector<SizeSample> good, bad;
@@ -67,7 +67,7 @@ class EquationClaim {
     return equation::find_guard(atoms_, example_ ? *example_ : good[0], good, bad);
   }
 
-  rule::UnderGuard try_guard(const SizeGuard& guard) {
+  rule::GuardOutcome try_guard(const SizeGuard& guard) {
     std::vector<LegalSizes> legal = legal_;
     for (std::size_t k = 0; k < legal.size(); ++k) {
       std::vector<SizeCondition> more;
@@ -76,13 +76,13 @@ class EquationClaim {
     }
     const std::size_t failures = bad_.size();
     draw(std::max(options_.shapes, kUnderGuard), legal, &guard);
-    if (bad_.size() > failures) return rule::UnderGuard::fails;
+    if (bad_.size() > failures) return rule::GuardOutcome::fails;
     std::vector<Kept> held;
     for (const Kept& kept : good_)
       if (guard.holds(kept.sample)) held.push_back(kept);
-    if (held.size() < kFewestUnderGuard) return rule::UnderGuard::too_few_cases;
+    if (held.size() < kFewestUnderGuard) return rule::GuardOutcome::too_few_cases;
     good_ = std::move(held);
-    return rule::UnderGuard::holds;
+    return rule::GuardOutcome::holds;
   }
 
   std::string print(const SizeGuard& guard) const { return guard.text(); }
@@ -92,7 +92,7 @@ class EquationClaim {
     const auto shapes = static_cast<std::int64_t>(good_.size());
     tried_ = {shapes, options_.draws, shapes * options_.draws};
     const std::int64_t missing = std::clamp<std::int64_t>(
-        runs_needed(comparisons(), options_.order_error) - tried_.runs, 0, options_.most_order_runs);
+        runs_needed(comparisons(), options_.order_error) - tried_.runs, 0, options_.max_order_runs);
     const std::size_t places = std::min(good_.size(), kOrderInstances);
     for (std::size_t k = 0; missing > 0 && k < places; ++k) {
       const PlacedSizes at = good_[k].at;
@@ -233,7 +233,7 @@ class EquationClaim {
   bool run_more_reals() {
     const bool alone = std::ranges::any_of(good_, &Kept::alone);
     const auto wanted =
-        alone ? static_cast<std::int64_t>(1 / options_.most_error) : options_.fewest_real_runs;
+        alone ? static_cast<std::int64_t>(1 / options_.max_error) : options_.min_real_runs;
     const std::size_t places = std::min(good_.size(), kOrderInstances);
     for (std::int64_t turn = 0; turn < 4 * wanted; turn += kRealRunsAtOnce) {
       const bool compared = compares(equation_) && turn < kRealRunsAtOnce * static_cast<std::int64_t>(places);

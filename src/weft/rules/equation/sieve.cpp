@@ -112,7 +112,7 @@ Status Sieve::prove_commutative() {
   return {};
 }
 
-void Sieve::drop_followers() {
+void Sieve::drop_implied_rules() {
   std::vector<GeneratedRule>& rules = generated_.rules;
   std::stable_sort(rules.begin(), rules.end(), [](const GeneratedRule& a, const GeneratedRule& b) {
     return order_of(a.equation) < order_of(b.equation);

@@ -34,7 +34,7 @@ class Sieve {
   Status prove_commutative();
 
   // Sorts the rules kept, smallest first, and drops those that follow from smaller ones.
-  void drop_followers();
+  void drop_implied_rules();
 
  private:
   Outcome judge(const Equation& equation, std::span<const std::array<TermId, 2>> outputs);

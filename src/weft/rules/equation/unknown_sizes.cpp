@@ -140,7 +140,7 @@ bool is_unity(Verb verb) {
 // Adds the conventions of a rule's origin, independent of its operations. In Unity's rules the
 // first of three dims counts replicas, and inputs have one replica. On a mesh no dim is smaller
 // than the number of ranks, since plans have no empty slices.
-void add_customs(const Equation& equation, std::int32_t ranks, SizeConditions& conditions) {
+void add_conventions(const Equation& equation, std::int32_t ranks, SizeConditions& conditions) {
   const auto unity = [](const Operation& operation) { return is_unity(operation.verb); };
   const bool replicas =
       std::ranges::any_of(equation.source, unity) || std::ranges::any_of(equation.target, unity);
@@ -288,7 +288,7 @@ Result<SizeConditions> conditions_of(const Equation& equation, Which which, std:
     if (equation.inputs[k].holding == Holding::sharded && dim < inputs[k].rank())
       inputs[k].sizes[dim] = sizes.slice(inputs[k].sizes[dim], ranks);
   }
-  if (which == Which::source) add_customs(equation, ranks, conditions);
+  if (which == Which::source) add_conventions(equation, ranks, conditions);
   const std::vector<Operation>& side = which == Which::source ? equation.source : equation.target;
   WEFT_TRY(operations, size_constants(side, examples));
   std::vector<std::vector<UnknownShape>> made;

@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "weft/rules/rule/bind_match.h"
-#include "weft/rules/rule/climb.h"
+#include "weft/rules/rule/affected_roots.h"
 #include "weft/rules/rule/left_tests.h"
 #include "weft/rules/rule/literals.h"
 #include "weft/rules/rule/match.h"
@@ -225,9 +225,9 @@ class Automaton::Walk {
     std::string because = mismatch_;
     if (because.empty() &&
         state_.binders[rule].bind(draft_, placement_, match_, declined_ != nullptr ? &because : nullptr)) {
-      if (counts_[rule] < kMostMatchesAtRoot) found_.push_back(match_);
+      if (counts_[rule] < kMaxMatchesPerRoot) found_.push_back(match_);
       counts_[rule] =
-          static_cast<std::uint16_t>(std::min<std::size_t>(counts_[rule] + 1u, kMostMatchesAtRoot));
+          static_cast<std::uint16_t>(std::min<std::size_t>(counts_[rule] + 1u, kMaxMatchesPerRoot));
     } else if (declined_ != nullptr) {
       declined_->push_back({rule, match_.nodes, std::move(because)});
     }

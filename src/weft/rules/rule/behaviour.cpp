@@ -13,7 +13,7 @@ constexpr int kInstances = 4;
 constexpr std::uint64_t kSeed = 0x5eed;
 
 void put(Hasher& hasher, const plan::Operator& op) {
-  hasher.text(op.name()).number(op.fewest_inputs()).number(op.most_inputs());
+  hasher.text(op.name()).number(op.min_inputs()).number(op.max_inputs());
   for (const plan::AttributeSpec& spec : op.attributes())
     hasher.text(spec.name).number(static_cast<std::uint64_t>(spec.kind)).real(spec.number).text(spec.word);
 }

@@ -64,7 +64,7 @@ class IndexBinder::Search {
 IndexBinder::IndexBinder(const Rule& rule) : rule_(&rule) {
   lists_.resize(rule.left.values, nullptr);
   masks_.resize(rule.indices.size(), 0);
-  bindable_ = rule.left.values <= kLargestLeft && rule.indices.size() <= kMostBindable;
+  bindable_ = rule.left.values <= kMaxLeftValues && rule.indices.size() <= kMostBindable;
   if (!bindable_) return;
   for (std::size_t v = 0; v < rule.left.values; ++v) {
     if (v < rule.inputs.size())

@@ -56,7 +56,7 @@ bool is_multiple(const Number& number, const Number& factor) {
 }
 
 // Whether a condition states that `divisor` divides `whole`.
-bool says_divides(const Condition& condition, const Number& divisor, const Number& whole) {
+bool states_divisibility(const Condition& condition, const Number& divisor, const Number& whole) {
   switch (condition.kind) {
     case Condition::Kind::divides: return condition.left == divisor && condition.right == whole;
     case Condition::Kind::even: return is_literal_number(divisor, 2) && condition.left == whole;
@@ -181,7 +181,7 @@ std::vector<Condition> missing_divisions(const Rule& rule) {
       if (part.kind != Number::Kind::divide && part.kind != Number::Kind::remainder) return;
       if (!speaks_of_sizes(part) || is_literal_number(part.parts[1], 1)) return;
       const Number &whole = part.parts[0], &divisor = part.parts[1];
-      const auto said = [&](const Condition& condition) { return says_divides(condition, divisor, whole); };
+      const auto said = [&](const Condition& condition) { return states_divisibility(condition, divisor, whole); };
       if (std::ranges::any_of(rule.when, said) || std::ranges::any_of(missing, said)) return;
       Condition condition;
       condition.kind = Condition::Kind::divides;

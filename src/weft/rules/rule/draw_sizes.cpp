@@ -88,7 +88,7 @@ void IndexDraw::draw_sizes(std::int64_t largest) {
   one_order_ = random_.below(4) != 0;
 }
 
-std::int64_t IndexDraw::a_number() const {
+std::int64_t IndexDraw::any_bound_integer() const {
   std::vector<std::int64_t> numbers;
   for (std::size_t k = 0; k < rule_.variables.size(); ++k)
     if (rule_.variables[k].kind == plan::AttributeKind::integer && attributes_[k].integer >= 1 &&
@@ -100,7 +100,7 @@ std::int64_t IndexDraw::a_number() const {
 // Makes one or two sizes large; or sets about half of them close to a number that the rule binds,
 // as image sizes are close to a window's width.
 void IndexDraw::widen(const Breakpoints& wide) {
-  const std::int64_t number = random_.below(2) == 0 ? a_number() : 0;
+  const std::int64_t number = random_.below(2) == 0 ? any_bound_integer() : 0;
   if (number > 0) {
     for (std::int64_t& size : sizes_)
       if (random_.below(2) == 0) size = std::max<std::int64_t>(1, number + random_.between(-1, 2));

@@ -38,7 +38,7 @@ class IndexDraw {
   bool may_share(int name, std::uint16_t variable) const;
   void draw_sizes(std::int64_t largest);
   void widen(const Breakpoints& wide);
-  std::int64_t a_number() const;  // a bound integer variable's value; 0 if there is none
+  std::int64_t any_bound_integer() const;  // a bound integer variable's value; 0 if there is none
   std::int64_t draw_size(std::int64_t largest);
   std::int64_t most_fitted() const;  // the largest attribute to which sizes are adjusted
   void fit(const PatternNode& node);

@@ -6,7 +6,7 @@
 
 #include "weft/base/random.h"
 #include "weft/rules/rule/draft.h"
-#include "weft/rules/rule/held_constants.h"
+#include "weft/rules/rule/rounded_constants.h"
 #include "weft/rules/rule/instance.h"
 #include "weft/rules/rule/match.h"
 #include "weft/rules/rule/run_instance.h"
@@ -30,13 +30,13 @@ RuleInstance rewritten(RuleInstance&& instance, const plan::Graph& before, const
   for (const plan::Output& output : before.outputs()) graph.add_output(output, output.value);
   for (const plan::Output& output : draft.outputs())
     graph.add_output(graph.symbol(fmt::format("{}'", graph.text(output.name))), output.value);
-  instance.held = with_held_constants(graph);
+  instance.held = with_rounded_constants(graph);
   instance.graph = std::move(graph);
   return std::move(instance);
 }
 
 template <class T>
-std::string tell_difference(const InstanceRun<T>& run) {
+std::string describe_difference(const InstanceRun<T>& run) {
   return fmt::format("output {} is {} instead of {}", run.difference->output, run.difference->right,
                      run.difference->left);
 }
@@ -52,7 +52,7 @@ std::string difference_in(const RuleInstance& instance, Random& random) {
     draws.begin(run + 1, random);
     const auto real = run_real(instance, draws, random);
     if (!real.ok()) return real.error().message;
-    if (real->difference) return tell_difference(*real);
+    if (real->difference) return describe_difference(*real);
   }
   return {};
 }

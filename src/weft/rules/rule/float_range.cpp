@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "weft/plan/ops/operators.h"
-#include "weft/rules/rule/held_constants.h"
+#include "weft/rules/rule/rounded_constants.h"
 #include "weft/rules/rule/stored_run.h"
 
 namespace weft::rule {
@@ -170,7 +170,7 @@ class RangeSearch {
         const double magnitude =
             std::min(fraction(sample) * std::exp2(std::clamp(sample.exponent, least, most)),
                      std::exp2(most) * (1 - 0x1p-24));
-        element = {held_in(plan::DType::f32, sample.sign * magnitude), 0};
+        element = {round_to_dtype(plan::DType::f32, sample.sign * magnitude), 0};
       }
   }
 

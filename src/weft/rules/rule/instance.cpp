@@ -14,8 +14,8 @@
 #include "weft/rules/rule/build_side.h"
 #include "weft/rules/rule/draw_layouts.h"
 #include "weft/rules/rule/draw_sizes.h"
-#include "weft/rules/rule/held_constants.h"
-#include "weft/rules/rule/places.h"
+#include "weft/rules/rule/rounded_constants.h"
+#include "weft/rules/rule/row_positions.h"
 
 namespace weft::rule {
 namespace {
@@ -66,8 +66,8 @@ class InstanceDraw {
     for (const Rule::Output& output : rule_.outputs)
       made.graph.add_output(made.graph.symbol("left." + output.name), made.left[output.left]);
     WEFT_TRY_STATUS(add_right(made, site));
-    made.held = with_held_constants(made.graph);
-    made.judges_held = states_constants(rule_);
+    made.held = with_rounded_constants(made.graph);
+    made.judges_rounded_constants = states_constants(rule_);
     made.shape = shape_of(made);
     return made;
   }
@@ -179,7 +179,7 @@ class InstanceDraw {
       for (const PatternNode& node : side->nodes)
         for (std::size_t k = 0; node.op != nullptr && k < node.operands.size(); ++k)
           if (node.operands[k] == input &&
-              (place_operand(*node.op) == k || (k == 1 && node.op == &ops::dropout())))
+              (row_operand(*node.op) == k || (k == 1 && node.op == &ops::dropout())))
             return plan::DType::i32;
     return input_dtypes_[input];
   }

@@ -46,7 +46,7 @@ struct InstanceOptions {
 struct RuleInstance {
   // Both sides over the same inputs. The outputs are the left's in order, then the right's.
   plan::Graph graph;
-  std::optional<plan::Graph> held;  // if its dtype changes a constant (held_constants.h)
+  std::optional<plan::Graph> held;  // if its dtype changes a constant (rounded_constants.h)
   Bindings bindings;
   std::vector<plan::ValueId> left;    // the left side's values
   std::optional<Error> refusal;       // why the right side is ill-typed; then it has no outputs
@@ -58,11 +58,11 @@ struct RuleInstance {
   // Whether the sides are compared with rounded constants: if a rule states constants or casts
   // them. Constants from the plan are rounded on both sides; if one side has an attribute instead,
   // the difference is rounding.
-  bool judges_held = true;
+  bool judges_rounded_constants = true;
 
   // The graph that plans run, and the graph that is judged.
   const plan::Graph& run_graph() const { return held ? *held : graph; }
-  const plan::Graph& judged_graph() const { return judges_held ? run_graph() : graph; }
+  const plan::Graph& judged_graph() const { return judges_rounded_constants ? run_graph() : graph; }
   bool distributed() const { return !mesh.axes.empty(); }
   Place place(const Rule& rule) const { return {graph, rule, bindings, left, &mesh, layouts}; }
 };

@@ -28,13 +28,13 @@ struct ProveOptions {
   std::int32_t shapes = 96;
   std::int32_t draws = 1;  // sets of random values per choice of sizes
   // If numbers are compared, runs continue at the smallest sizes until orders add at most
-  // `order_error` to the bound, or there are `most_order_runs`.
+  // `order_error` to the bound, or there are `max_order_runs`.
   double order_error = 1e-6;
-  std::int64_t most_order_runs = 2048;
+  std::int64_t max_order_runs = 2048;
   // A proof needs at most this probability of a false verdict and at least this many conclusive
   // runs on real numbers.
-  double most_error = 1e-3;
-  std::int64_t fewest_real_runs = 24;
+  double max_error = 1e-3;
+  std::int64_t min_real_runs = 24;
   std::uint64_t seed = 1;
 };
 
@@ -47,7 +47,7 @@ struct RealJudgement {
 };
 
 // The result of a guard on fresh cases.
-enum class UnderGuard : std::uint8_t { holds, fails, too_few_cases };
+enum class GuardOutcome : std::uint8_t { holds, fails, too_few_cases };
 
 template <class C>
 concept Claim = requires(C claim, const typename C::Guard& guard, Verdict& verdict) {
@@ -58,11 +58,11 @@ concept Claim = requires(C claim, const typename C::Guard& guard, Verdict& verdi
   // REQUIRES: no case succeeded
   { claim.never_holds() } -> std::same_as<Verdict>;
   // Runs more cases, to separate successes from failures.
-  {claim.look_closer()};
+  {claim.run_more_cases()};
   // nullopt if no guard separates the failures from the successes.
   { claim.find_guard() } -> std::same_as<std::optional<typename C::Guard>>;
   // Draws cases under the guard. If it holds, only cases under it count from then on.
-  { claim.try_guard(guard) } -> std::same_as<UnderGuard>;
+  { claim.try_guard(guard) } -> std::same_as<GuardOutcome>;
   { claim.print(guard) } -> std::convertible_to<std::string>;
   // If numbers are compared, runs more cases, each with another order. False if a case fails that
   // held before.
@@ -90,15 +90,15 @@ Verdict refuted(C& claim) {
 
 // A proof needs a small error bound and enough conclusive runs on real numbers.
 inline void decide(Verdict& verdict, const ProveOptions& options) {
-  if (verdict.real_runs < options.fewest_real_runs) {
+  if (verdict.real_runs < options.min_real_runs) {
     verdict.judgement = Judgement::undecided;
     verdict.reason =
         fmt::format("rounding, or results that are no numbers, left {} runs that tell, fewer than {}",
-                    verdict.real_runs, options.fewest_real_runs);
-  } else if (!(verdict.error_probability <= options.most_error)) {
+                    verdict.real_runs, options.min_real_runs);
+  } else if (!(verdict.error_probability <= options.max_error)) {
     verdict.judgement = Judgement::undecided;
     verdict.reason = fmt::format("a false rule would have passed with probability {:.1g}, more than {:.0g}",
-                                 verdict.error_probability, options.most_error);
+                                 verdict.error_probability, options.max_error);
   }
 }
 
@@ -126,13 +126,13 @@ Verdict judge(C& claim) {
   if (std::optional<Verdict> verdict = claim.begin()) return *std::move(verdict);
   if (claim.failures() == 0) return proven(claim);
   if (claim.successes() == 0) return claim.never_holds();
-  claim.look_closer();
+  claim.run_more_cases();
   for (int round = 0; round < C::kGuardRounds; ++round) {
     const auto guard = claim.find_guard();
     if (!guard) break;
-    const UnderGuard outcome = claim.try_guard(*guard);
-    if (outcome == UnderGuard::fails) continue;
-    if (outcome == UnderGuard::too_few_cases) break;
+    const GuardOutcome outcome = claim.try_guard(*guard);
+    if (outcome == GuardOutcome::fails) continue;
+    if (outcome == GuardOutcome::too_few_cases) break;
     Verdict verdict = proven(claim);
     if (!holds(verdict)) return verdict;
     verdict.judgement = Judgement::guarded;

@@ -26,7 +26,7 @@ class LeftTestWriter {
   }
 
   LeftTests write() {
-    if (side_.values > kLargestLeft || rule_.outputs.empty()) return {};
+    if (side_.values > kMaxLeftValues || rule_.outputs.empty()) return {};
     if (producer_[rule_.outputs[0].left] == kUnmet) return {};
     enter(producer_[rule_.outputs[0].left], next_node_++);
     while (const auto link = find_link()) {

@@ -10,8 +10,8 @@
 // a rewrite only roots near the change are searched again.
 //
 // Different values of a left side may match the same value of the plan, but two results of a rule
-// never do. Commutative operators are tried in each order. A left side of more than kLargestLeft
-// values matches nothing, and at most kMostMatchesAtRoot matches of one rule are reported per root.
+// never do. Commutative operators are tried in each order. A left side of more than kMaxLeftValues
+// values matches nothing, and at most kMaxMatchesPerRoot matches of one rule are reported per root.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -25,8 +25,8 @@
 
 namespace weft::rule {
 
-constexpr std::size_t kLargestLeft = 64;
-constexpr std::size_t kMostMatchesAtRoot = 1024;
+constexpr std::size_t kMaxLeftValues = 64;
+constexpr std::size_t kMaxMatchesPerRoot = 1024;
 
 // The bindings of a rule's variables in a match.
 struct Bindings {

@@ -30,7 +30,7 @@ class Finder {
 
   void find() {
     const std::size_t root = root_of(rule_);
-    if (root == rule_.left.nodes.size() || rule_.left.values > kLargestLeft) return;
+    if (root == rule_.left.nodes.size() || rule_.left.values > kMaxLeftValues) return;
     for (std::size_t n = 0; n < graph_.node_count(); ++n) {
       root_ = NodeId(n);
       if (draft_.alive(root_)) assign(root, root_);

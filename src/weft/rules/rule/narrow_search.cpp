@@ -7,7 +7,7 @@
 #include "weft/plan/graph/transplant.h"
 #include "weft/plan/ops/operators.h"
 #include "weft/plan/ops/pointwise.h"
-#include "weft/rules/rule/held_constants.h"
+#include "weft/rules/rule/rounded_constants.h"
 #include "weft/rules/rule/stored_run.h"
 
 namespace weft::rule {
@@ -142,7 +142,7 @@ class NarrowSearch {
   }
 
   // Integers among the inputs at which a margin crosses zero.
-  std::vector<double> find_whole_turns() {
+  std::vector<double> find_integer_switches() {
     std::vector<double> turns;
     for (std::size_t start = 0; left_ > 0 && start < 32; ++start) {
       draws_.begin(5, random_);
@@ -207,7 +207,7 @@ class NarrowSearch {
   double fit(Coordinate where, double value) const {
     const plan::DType dtype = dtypes_[where.input];
     if (is_whole(where)) return std::nearbyint(value);
-    return dtype == plan::DType::f64 ? value : held_in(dtype, value);
+    return dtype == plan::DType::f64 ? value : round_to_dtype(dtype, value);
   }
 
   double margin_at(RealInputs& inputs, Coordinate where, double value, std::size_t margin) {
@@ -381,8 +381,8 @@ std::optional<RealRun> find_narrow_difference(const RuleInstance& instance, int 
   return NarrowSearch(instance, evaluations, random).find();
 }
 
-std::vector<double> find_whole_turns(const RuleInstance& instance, int evaluations, Random& random) {
-  return NarrowSearch(instance, evaluations, random).find_whole_turns();
+std::vector<double> find_integer_switches(const RuleInstance& instance, int evaluations, Random& random) {
+  return NarrowSearch(instance, evaluations, random).find_integer_switches();
 }
 
 }  // namespace weft::rule

@@ -26,6 +26,6 @@ std::optional<RealRun> find_narrow_difference(const RuleInstance& instance, int 
 
 // Integers among the inputs, up to 2^30, at which a node changes branch: 231 where p*p*p equals
 // 12326391.
-std::vector<double> find_whole_turns(const RuleInstance& instance, int evaluations, Random& random);
+std::vector<double> find_integer_switches(const RuleInstance& instance, int evaluations, Random& random);
 
 }  // namespace weft::rule

@@ -53,10 +53,10 @@ Digest proof_key(const Rule& rule, const ProveOptions& options) {
       .number(ops::Field::kPrime)
       .number(static_cast<std::uint64_t>(options.shapes))
       .number(static_cast<std::uint64_t>(options.draws))
-      .number(static_cast<std::uint64_t>(options.most_order_runs))
+      .number(static_cast<std::uint64_t>(options.max_order_runs))
       .real(options.order_error)
-      .real(options.most_error)
-      .number(static_cast<std::uint64_t>(options.fewest_real_runs))
+      .real(options.max_error)
+      .number(static_cast<std::uint64_t>(options.min_real_runs))
       .number(options.seed)
       .digest();
 }

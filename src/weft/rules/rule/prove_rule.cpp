@@ -9,11 +9,11 @@
 #include "weft/base/hash.h"
 #include "weft/plan/ops/operators.h"
 #include "weft/rules/rule/breakpoints.h"
-#include "weft/rules/rule/far_rows.h"
+#include "weft/rules/rule/row_limit.h"
 #include "weft/rules/rule/float_range.h"
 #include "weft/rules/rule/narrow_search.h"
 #include "weft/rules/rule/numbers.h"
-#include "weft/rules/rule/places.h"
+#include "weft/rules/rule/row_positions.h"
 #include "weft/rules/rule/rule_counterexample.h"
 #include "weft/rules/rule/rule_degree.h"
 #include "weft/rules/rule/rule_guard.h"
@@ -78,29 +78,29 @@ class RuleClaim {
   }
 
   // Instances that held may only have been lucky with their values: run them more often.
-  void look_closer() {
+  void run_more_cases() {
     for (JudgedInstance& each : judged_)
       if (each.good) each.good = holds_in_reals(each, kRealRunsAtSmall);
   }
 
   std::optional<Guard> find_guard() const { return rule::find_guard(rule_, judged_); }
 
-  UnderGuard try_guard(const Guard& guard) {
+  GuardOutcome try_guard(const Guard& guard) {
     Rule guarded = rule_;
     guarded.when.insert(guarded.when.end(), guard.begin(), guard.end());
     std::vector<JudgedInstance> fresh;
-    if (run_cases(guarded, enough_under_guard(), fresh)) return UnderGuard::too_few_cases;
+    if (run_cases(guarded, enough_under_guard(), fresh)) return GuardOutcome::too_few_cases;
     if (!std::ranges::all_of(fresh, &JudgedInstance::good)) {
       std::ranges::move(fresh, std::back_inserter(judged_));
-      return UnderGuard::fails;
+      return GuardOutcome::fails;
     }
     // At size 1 most things are equal: a guard that leaves only such sizes just makes the sample
     // smaller.
-    if (!tried_of(rule_, fresh).spreads_like(tried_of(rule_, judged_))) return UnderGuard::too_few_cases;
+    if (!tried_of(rule_, fresh).spreads_like(tried_of(rule_, judged_))) return GuardOutcome::too_few_cases;
     outside_ = find_counterexample(rule_, judged_, random_);
     judged_ = std::move(fresh);
     guard_ = guard;
-    return UnderGuard::holds;
+    return GuardOutcome::holds;
   }
 
   std::string print(const Guard& guard) const { return rule::print(guard, rule_); }
@@ -329,7 +329,7 @@ class RuleClaim {
       if (each.good && !hints_.empty()) each.good = holds_in_reals(each, kRealRunsOfPolynomials);
     if (std::ranges::none_of(judged, [](const JudgedInstance& each) { return each.alone && each.good; }))
       return;
-    const auto wanted = static_cast<std::int64_t>(1 / options_.most_error);
+    const auto wanted = static_cast<std::int64_t>(1 / options_.max_error);
     std::int64_t conclusive = 0;
     for (const JudgedInstance& each : judged) conclusive += each.real.conclusive;
     for (std::int64_t run = 0; !small.empty() && run < 4 * wanted && conclusive <= wanted;
@@ -358,7 +358,7 @@ class RuleClaim {
         most = found;
     // Until the rarest order has probably occurred.
     const std::int64_t runs =
-        std::min(options_.most_order_runs, runs_needed(most, options_.order_error) - runs_);
+        std::min(options_.max_order_runs, runs_needed(most, options_.order_error) - runs_);
     for (std::int64_t run = 0; run < runs; ++run) {
       JudgedInstance& each = *small[static_cast<std::size_t>(run) % small.size()];
       if (each.alone || holds_in_field(each)) continue;
@@ -395,7 +395,7 @@ RuleProof prove(const Rule& rule, const ProveOptions& options) {
   if (verdict.judgement == Judgement::guarded) proof.guard = claim.guard();
   proof.guard.insert(proof.guard.begin(), even.begin(), even.end());
   if (const auto rows = claim.most_rows()) {
-    const auto bounds = place_bounds(rule);
+    const auto bounds = row_bounds(rule);
     if (!bounds || *rows < kFewestRows)
       return {undecided(std::move(verdict), "the sides differ in rows or positions further on than were run"),
               {}};

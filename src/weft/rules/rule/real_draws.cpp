@@ -6,7 +6,7 @@
 
 #include "weft/plan/ops/interpret.h"
 #include "weft/plan/ops/operators.h"
-#include "weft/rules/rule/places.h"
+#include "weft/rules/rule/row_positions.h"
 
 namespace weft::rule {
 namespace {
@@ -111,7 +111,7 @@ double RealDraws::next(plan::DType dtype, Random& random, std::size_t input) con
 }
 
 RealDraws draws_for(const RuleInstance& instance, RealDraws::Hints hints) {
-  const PlaceUses uses = place_uses(instance.graph);
+  const RowUses uses = row_uses(instance.graph);
   return RealDraws(constants_of(instance.judged_graph()), std::move(hints), uses.any ? uses.largest : 0);
 }
 

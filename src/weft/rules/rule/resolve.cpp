@@ -244,7 +244,7 @@ class Resolver {
       if (made.operands.size() == takes) return {};
       return refuse(std::to_string(takes), takes == 1);
     }
-    const std::size_t fewest = made.op->fewest_inputs(), most = made.op->most_inputs();
+    const std::size_t fewest = made.op->min_inputs(), most = made.op->max_inputs();
     if (made.operands.size() >= fewest && made.operands.size() <= most) return {};
     return refuse(fewest == most ? fmt::format("{}", fewest) : fmt::format("{} to {}", fewest, most),
                   most == 1);

@@ -10,7 +10,7 @@
 #include "weft/plan/ops/interpret.h"
 #include "weft/plan/ops/operators.h"
 #include "weft/plan/spmd/mesh.h"
-#include "weft/rules/rule/places.h"
+#include "weft/rules/rule/row_positions.h"
 
 namespace weft::rule {
 namespace {
@@ -255,7 +255,7 @@ Result<RealRun> run_real(const RuleInstance& instance, RealInputs inputs, Random
   // A comparison that rounding may have flipped explains any difference.
   if (!notes.doubt) made.difference = std::move(difference);
   if (notes.doubt || made.difference) found.conclusive = 0;
-  if (made.difference && instance.held && instance.judges_held && is_small(made)) {
+  if (made.difference && instance.held && instance.judges_rounded_constants && is_small(made)) {
     // Whether the difference comes only from rounding a constant: run with the exact constants.
     WEFT_TRY(written, run_on(instance.graph, false));
     RealEvidence as_written;
@@ -276,7 +276,7 @@ Result<RealRun> run_real(const RuleInstance& instance, RealInputs inputs, Random
   WEFT_TRY(short_run, run_on(instance.judged_graph(), true));
   RealEvidence after;
   difference = compare_all(short_run, after, kSixteenBits);
-  if (difference && instance.held && instance.judges_held && is_small(short_run)) difference.reset();
+  if (difference && instance.held && instance.judges_rounded_constants && is_small(short_run)) difference.reset();
   if (difference) {
     const auto output = static_cast<std::size_t>(difference->output),
                at = static_cast<std::size_t>(difference->at);
@@ -304,7 +304,7 @@ Result<InstanceRun<Field>> run_field(const RuleInstance& instance, Random& rando
   numbers.key = random.next();
   // Random field elements rarely name a row or class, so draw small ones; but not always, since
   // nonzero polynomials may vanish on small numbers.
-  const PlaceUses uses = place_uses(instance.graph);
+  const RowUses uses = row_uses(instance.graph);
   const bool places = random.below(4) != 0;
   const auto inputs = fill_inputs<Field>(instance.graph, [&](plan::DType dtype, std::size_t input) {
     if (places && uses.inputs[input]) return numbers.from_integer(random.between(-1, uses.largest));
@@ -312,7 +312,7 @@ Result<InstanceRun<Field>> run_field(const RuleInstance& instance, Random& rando
   });
   WEFT_TRY(run, Run<Field>(instance, instance.judged_graph(), random, numbers).run(inputs));
   find_difference(run);
-  if (!run.difference || !instance.held || !instance.judges_held) return run;
+  if (!run.difference || !instance.held || !instance.judges_rounded_constants) return run;
   WEFT_TRY(written, Run<Field>(instance, instance.graph, random, numbers).run(inputs));
   find_difference(written);
   if (written.difference) return run;

@@ -5,7 +5,7 @@
 
 #include "weft/plan/ops/interpret.h"
 #include "weft/plan/ops/operators.h"
-#include "weft/rules/rule/held_constants.h"
+#include "weft/rules/rule/rounded_constants.h"
 
 namespace weft::rule {
 namespace {
@@ -16,7 +16,7 @@ using ops::Tensor;
 Rounded stored_as(Rounded x, plan::DType dtype, Exponents exponents) {
   if (!x.is_known()) return x;
   if (plan::is_integer(dtype)) return ops::Numbers<Rounded>{.rounds = true}.stored(x, dtype);
-  const double value = held_in(dtype, x.value, exponents == Exponents::unbounded);
+  const double value = round_to_dtype(dtype, x.value, exponents == Exponents::unbounded);
   if (std::isinf(value)) return {value, std::numeric_limits<double>::infinity()};
   return {value, x.error + std::abs(value - x.value)};
 }

@@ -32,7 +32,7 @@ Result<std::vector<std::int64_t>> all_counts(Communicator& group, const Exchange
       group.all_gather(exchange.counts.data(), counts.data(), group.size(), comm::ElementType::i64));
   for (std::size_t from = 0; from < ranks; ++from) {
     if (counts[from * ranks + me] == exchange.takes[from]) continue;
-    return world_error(fmt::format("ranks {} and {} of axis {} run different plans: one sends {} elements "
+    return environment_error(fmt::format("ranks {} and {} of axis {} run different plans: one sends {} elements "
                                    "where the other expects {}",
                                    from, me, exchange.axis, counts[from * ranks + me], exchange.takes[from]),
                        "run the same statement on every rank");
@@ -161,7 +161,7 @@ Status CommExchanger::agree_on(std::span<const Exchange* const> exchanges, Commu
   WEFT_TRY_STATUS(group.all_gather(&mine, all.data(), 1, comm::ElementType::i64));
   for (std::size_t rank = 1; rank < all.size(); ++rank)
     if (all[rank] != all[0])
-      return world_error(
+      return environment_error(
           fmt::format("ranks 0 and {} run different plans: their collectives or algorithms differ", rank),
           "run the same statement on every rank");
   return {};

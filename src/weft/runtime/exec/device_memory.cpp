@@ -108,18 +108,18 @@ void DeviceMemory::send_inputs(device::Stream& stream) const {
   for (const Input& input : inputs_) stream.copy_in(input.at, input.bytes);
 }
 
-std::int64_t DeviceMemory::bytes_ahead() const {
+std::int64_t DeviceMemory::prefetch_bytes() const {
   std::int64_t bytes = 0;
   for (const Input& input : inputs_) bytes += aligned(static_cast<std::int64_t>(input.bytes.size()));
   return bytes;
 }
 
-bool DeviceMemory::make_room_ahead() {
+bool DeviceMemory::make_prefetch_buffer() {
   if (inputs_.empty()) return false;
   auto stream = device_->make_stream({.computes = false});
   auto taken = device_->make_event();
   auto sent = device_->make_event();
-  auto room = device_->allocate(bytes_ahead());
+  auto room = device_->allocate(prefetch_bytes());
   if (!stream.ok() || !taken.ok() || !sent.ok() || !room.ok()) return false;
   sending_ = std::move(*stream);
   taken_ = std::move(*taken);
@@ -133,7 +133,7 @@ bool DeviceMemory::make_room_ahead() {
   return true;
 }
 
-Status DeviceMemory::send_ahead() {
+Status DeviceMemory::send_prefetched() {
   sending_->wait(*taken_);
   for (const Input& input : inputs_) sending_->copy_in(input.ahead, input.bytes);
   sending_->record(*sent_);
@@ -144,7 +144,7 @@ Status DeviceMemory::send_ahead() {
   return sending_->synchronize();
 }
 
-void DeviceMemory::take_ahead(device::Stream& stream) {
+void DeviceMemory::take_prefetched(device::Stream& stream) {
   for (const Input& input : inputs_)
     stream.copy(input.at, input.ahead, static_cast<std::int64_t>(input.bytes.size()));
   stream.record(*taken_);

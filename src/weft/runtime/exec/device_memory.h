@@ -49,11 +49,11 @@ class DeviceMemory {
   //   copying   [to the buffer, batch 1]......[wait][to the buffer, batch 2]
   //   step      [from the buffer, batch 1][event][step 1  ...........][from the buffer, batch 2]
   // Returns false if the memory is host-accessible, or if the device has no more memory.
-  bool make_room_ahead();
-  bool has_room_ahead() const { return ahead_ != nullptr; }
-  std::int64_t bytes_ahead() const;  // size of that buffer
-  Status send_ahead();               // sends the inputs; afterwards the host may overwrite them
-  void take_ahead(device::Stream& stream);
+  bool make_prefetch_buffer();
+  bool has_prefetch_buffer() const { return ahead_ != nullptr; }
+  std::int64_t prefetch_bytes() const;  // size of that buffer
+  Status send_prefetched();               // sends the inputs; afterwards the host may overwrite them
+  void take_prefetched(device::Stream& stream);
 
   // Synchronous, on the calling thread. Nothing else may use the memory meanwhile.
   Status write(device::Address to, std::span<const std::byte> bytes);

@@ -12,17 +12,17 @@ namespace weft::exec {
 
 using program::Exchange;
 
-Result<std::shared_ptr<GpuMeeting>> GpuMeeting::make(const std::shared_ptr<device::Device>& device) {
+Result<std::shared_ptr<GpuRendezvous>> GpuRendezvous::make(const std::shared_ptr<device::Device>& device) {
   auto gpu = std::dynamic_pointer_cast<device::cuda::Gpu>(device);
   if (gpu == nullptr) return user_error(fmt::format("{} is no GPU", device->name()));
-  return std::make_shared<GpuMeeting>(std::move(gpu));
+  return std::make_shared<GpuRendezvous>(std::move(gpu));
 }
 
-GpuExchanger::GpuExchanger(std::shared_ptr<GpuMeeting> meeting, CommExchanger& inner, plan::Mesh mesh,
+GpuExchanger::GpuExchanger(std::shared_ptr<GpuRendezvous> meeting, CommExchanger& inner, plan::Mesh mesh,
                            std::int32_t rank)
     : meeting_(std::move(meeting)), inner_(inner), mesh_(std::move(mesh)), rank_(rank) {}
 
-GpuExchanger::~GpuExchanger() { leave(world_error(fmt::format("rank {} has left", rank_))); }
+GpuExchanger::~GpuExchanger() { leave(environment_error(fmt::format("rank {} has left", rank_))); }
 
 bool GpuExchanger::is_on_device(const Exchange& exchange) const { return !is_message(exchange.kind); }
 
@@ -50,7 +50,7 @@ Status GpuExchanger::prepare(std::span<const Exchange* const> exchanges) {
   return {};
 }
 
-Status GpuExchanger::move(GpuMeeting::Place& place, device::Stream& stream) {
+Status GpuExchanger::move(GpuRendezvous::Place& place, device::Stream& stream) {
   const Exchange& any = *place.exchanges.front();
   const auto ranks = static_cast<std::int64_t>(place.calls.size());
   if (any.kind == Exchange::Kind::permute_ranks) {
@@ -89,7 +89,7 @@ Status GpuExchanger::enqueue(const Exchange& exchange, const std::byte* operand,
   const Mine& mine = found->second;
   stream.record(*mine.given);
   std::unique_lock lock(meeting_->mutex_);
-  GpuMeeting::Place& place = meeting_->places_[mine.key];
+  GpuRendezvous::Place& place = meeting_->places_[mine.key];
   place.calls.resize(mine.ranks);
   place.exchanges.resize(mine.ranks);
   place.given.resize(mine.ranks);
@@ -113,7 +113,7 @@ bool GpuExchanger::records() {
 
 Status GpuExchanger::start_recording(std::span<device::Stream* const> streams) {
   std::unique_lock lock(meeting_->mutex_);
-  GpuMeeting::Recorded& recorded = meeting_->recorded_;
+  GpuRendezvous::Recorded& recorded = meeting_->recorded_;
   WEFT_TRY_STATUS(meeting_->gather(lock, meeting_->all_, all(), [&]() -> Status {
     WEFT_TRY(stream, meeting_->gpu_->make_stream({.computes = false}));
     WEFT_TRY(begun, meeting_->gpu_->make_event());
@@ -130,7 +130,7 @@ Status GpuExchanger::start_recording(std::span<device::Stream* const> streams) {
 
 Status GpuExchanger::end_recording(std::span<device::Stream* const> streams) {
   std::unique_lock lock(meeting_->mutex_);
-  GpuMeeting::Recorded& recorded = meeting_->recorded_;
+  GpuRendezvous::Recorded& recorded = meeting_->recorded_;
   for (device::Stream* const stream : streams) {
     WEFT_TRY(ended, meeting_->gpu_->make_event());
     stream->record(*ended);
@@ -146,7 +146,7 @@ Status GpuExchanger::end_recording(std::span<device::Stream* const> streams) {
 
 Result<device::Event*> GpuExchanger::run_recorded() {
   std::unique_lock lock(meeting_->mutex_);
-  GpuMeeting::Recorded& recorded = meeting_->recorded_;
+  GpuRendezvous::Recorded& recorded = meeting_->recorded_;
   WEFT_TRY_STATUS(meeting_->gather(lock, meeting_->all_, all(), [&]() -> Status {
     device::as_recording(*recorded.stream)->launch(*recorded.recording);
     recorded.stream->record(*recorded.done);

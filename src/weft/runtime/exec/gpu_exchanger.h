@@ -36,11 +36,11 @@
 namespace weft::exec {
 
 // The rendezvous of a run's ranks. Outlives their exchangers.
-class GpuMeeting {
+class GpuRendezvous {
  public:
   // Fails if the device is not a GPU.
-  static Result<std::shared_ptr<GpuMeeting>> make(const std::shared_ptr<device::Device>& device);
-  explicit GpuMeeting(std::shared_ptr<device::cuda::Gpu> gpu) : gpu_(std::move(gpu)) {}
+  static Result<std::shared_ptr<GpuRendezvous>> make(const std::shared_ptr<device::Device>& device);
+  explicit GpuRendezvous(std::shared_ptr<device::cuda::Gpu> gpu) : gpu_(std::move(gpu)) {}
 
  private:
   friend class GpuExchanger;
@@ -103,7 +103,7 @@ class GpuMeeting {
 class GpuExchanger final : public Exchanger {
  public:
   // `inner` and `meeting` must outlive it. `rank` is a rank of the mesh.
-  GpuExchanger(std::shared_ptr<GpuMeeting> meeting, CommExchanger& inner, plan::Mesh mesh, std::int32_t rank);
+  GpuExchanger(std::shared_ptr<GpuRendezvous> meeting, CommExchanger& inner, plan::Mesh mesh, std::int32_t rank);
   // Ranks that still wait for this one fail with an error.
   ~GpuExchanger() override;
 
@@ -127,16 +127,16 @@ class GpuExchanger final : public Exchanger {
 
  private:
   struct Mine {
-    GpuMeeting::Key key;
+    GpuRendezvous::Key key;
     std::size_t place = 0, ranks = 1;  // in the group
     std::unique_ptr<device::Event> given;
   };
   // Launches the exchange. Called by the last rank to arrive.
-  Status move(GpuMeeting::Place& place, device::Stream& stream);
+  Status move(GpuRendezvous::Place& place, device::Stream& stream);
   std::size_t all() const { return static_cast<std::size_t>(mesh_.ranks()); }
   void leave(const Error& why);
 
-  const std::shared_ptr<GpuMeeting> meeting_;
+  const std::shared_ptr<GpuRendezvous> meeting_;
   CommExchanger& inner_;
   const plan::Mesh mesh_;
   const std::int32_t rank_;

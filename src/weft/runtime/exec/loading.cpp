@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-#include "weft/base/do_all.h"
+#include "weft/base/parallel_for.h"
 
 namespace weft::exec {
 namespace {
@@ -39,7 +39,7 @@ std::vector<std::size_t> order_of_use(std::span<const std::uint32_t> first) {
 // Copies with several threads, because one cannot saturate the bus.
 void copy_bytes(std::span<const std::byte> from, std::byte* to) {
   constexpr std::size_t kPart = 1 << 20;
-  do_all((from.size() + kPart - 1) / kPart, [&](std::size_t part) {
+  parallel_for((from.size() + kPart - 1) / kPart, [&](std::size_t part) {
     const std::size_t at = part * kPart;
     std::memcpy(to + at, from.data() + at, std::min(kPart, from.size() - at));
   });

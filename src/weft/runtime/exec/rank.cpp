@@ -11,12 +11,12 @@
 
 #include "weft/base/check.h"
 #include "weft/base/units.h"
-#include "weft/communication/transport/answering.h"
+#include "weft/communication/transport/doctor_responder.h"
 #include "weft/device/element_access.h"
 #include "weft/device/recording.h"
 #include "weft/program/tasks/spill.h"
 #include "weft/program/tasks/stream.h"
-#include "weft/runtime/exec/crew.h"
+#include "weft/runtime/exec/worker_pool.h"
 #include "weft/runtime/exec/device_memory.h"
 #include "weft/runtime/exec/rank_bytes.h"
 #include "weft/runtime/exec/spill_file.h"
@@ -65,7 +65,7 @@ struct Rank::State {
       if (!is_left_out(program.units[what.unit], stream)) stream.launch(*kernel, what);
       if (clock) clock->end(task, stream);
       if (!released.empty())
-        for (const program::Extent& extent : released[task]) let_go_of(extent);
+        for (const program::Extent& extent : released[task]) release_extent(extent);
       if (launched) launched->record(task, stream);
       return !flights || go_on(flights->launched(lane_of(worker), task, stream));
     }
@@ -124,16 +124,16 @@ struct Rank::State {
   static std::size_t lane_of(int worker) { return static_cast<std::size_t>(worker); }
 
   bool spills() const { return program.spilled_bytes + program.spilled_work_bytes > 0; }
-  void let_go_of(const program::Extent& extent) const {
+  void release_extent(const program::Extent& extent) const {
     const std::int64_t at = program.buffer(extent.buffer).offset + extent.begin;
-    let_go(device->host(memory->address() + at), extent.end - extent.begin);
+    release_pages(device->host(memory->address() + at), extent.end - extent.begin);
   }
   bool has_file() const { return spills() && device->host_accessible(); }
   // Releases pages that the host touched since the last step.
-  void let_go_of_all() const {
+  void release_all_pages() const {
     if (!has_file()) return;
-    let_go(device->host(memory->address()), program.spilled_bytes);
-    let_go(device->host(memory->address() + program.persistent_bytes + program.work_bytes),
+    release_pages(device->host(memory->address()), program.spilled_bytes);
+    release_pages(device->host(memory->address() + program.persistent_bytes + program.work_bytes),
            program.spilled_work_bytes);
   }
 
@@ -142,18 +142,18 @@ struct Rank::State {
     return place.buffer.valid() ? memory->address() + device::offset_of(program, place) : device::Address();
   }
 
-  // Sends the inputs written by the host, unless take_ahead() provided this step's inputs.
+  // Sends the inputs written by the host, unless take_prefetched() provided this step's inputs.
   void send_inputs() {
     if (!std::exchange(inputs_are_there, false)) memory->send_inputs(*streams.front());
   }
 
-  Status run_all(const Crew::Work& work) {
+  Status run_all(const WorkerPool::Work& work) {
     if (!failure.ok()) return failure;
     // Frequent progress reports would delay steps that are timed or load weights.
     if (flights) flights->begin_step(!std::exchange(told, true) && !loading && clock == nullptr);
     send_inputs();
     if (loading) loading->start();
-    let_go_of_all();
+    release_all_pages();
     crew->run(work);
     return finish();
   }
@@ -161,7 +161,7 @@ struct Rank::State {
   // On a device that can record, the second step is recorded and replayed as one launch from then
   // on. The first step launches separately, because the lazy initialization of libraries cannot be
   // recorded.
-  Status step(const Crew::Work& work) {
+  Status step(const WorkerPool::Work& work) {
     device::RecordingStream* const stream = records();
     if (stream == nullptr) return run_all(work);
     if (!failure.ok()) return failure;
@@ -191,7 +191,7 @@ struct Rank::State {
 
   // The same with a time for every task. Recording matters here: the host launches more slowly than
   // the device computes, so separately launched tasks would seem to take longer.
-  Status timed_step(device::RecordingStream& stream, const Crew::Work& work, program::Timeline& timeline) {
+  Status timed_step(device::RecordingStream& stream, const WorkerPool::Work& work, program::Timeline& timeline) {
     if (!failure.ok()) return failure;
     const auto start = Clock::now();
     flights->begin_step(/*often=*/false);
@@ -218,7 +218,7 @@ struct Rank::State {
   }
 
   // The same with the steps of all ranks in one recording.
-  Status step_of_all(const Crew::Work& work) {
+  Status step_of_all(const WorkerPool::Work& work) {
     flights->begin_step(/*often=*/false);
     send_inputs();
     if (Status sent = flights->finish(0, *streams.front()); !sent.ok()) return finish(std::move(sent));
@@ -259,7 +259,7 @@ struct Rank::State {
   }
 
   // For asynchronous launches: creates events, and separate streams for exchanges.
-  Status launch_elsewhere(bool overlap, const FlightOptions& how) {
+  Status prepare_async_launches(bool overlap, const FlightRecorderOptions& how) {
     std::vector<DoneBy> done_by;
     for (const program::Task& task : program.tasks) {
       const auto* const exchange = std::get_if<program::Exchange>(&program.units[task.unit].kernel);
@@ -271,13 +271,13 @@ struct Rank::State {
     launched = std::move(made);
     // Exchanges have priority over compute, because other ranks wait for them.
     for (std::size_t mover = 0; overlap && mover < movers; ++mover) {
-      WEFT_TRY(stream, device->make_stream({.is_urgent = true, .computes = false}));
+      WEFT_TRY(stream, device->make_stream({.high_priority = true, .computes = false}));
       moving.push_back(std::move(stream));
     }
     // Without movers, the worker runs the exchanges that the host waits for.
-    WEFT_TRY(record, DeviceFlights::make(device, program, streams.size() + movers, how));
+    WEFT_TRY(record, DeviceFlightRecorder::make(device, program, streams.size() + movers, how));
     flights = std::move(record);
-    answers = std::make_unique<transport::Answering>([this] { return flights->print(); });
+    answers = std::make_unique<transport::DoctorResponder>([this] { return flights->print(); });
     return {};
   }
 
@@ -287,7 +287,7 @@ struct Rank::State {
   const std::shared_ptr<device::Device> device;
   std::unique_ptr<DeviceMemory> memory;
   std::vector<std::unique_ptr<device::Kernel>> kernels;  // per unit; null for an exchange
-  std::unique_ptr<DeviceFlights> flights;                // if launches are asynchronous
+  std::unique_ptr<DeviceFlightRecorder> flights;                // if launches are asynchronous
   std::vector<std::unique_ptr<device::Stream>> streams;  // per worker; they write to the members above
   std::vector<std::unique_ptr<device::Stream>> moving;   // per mover, if the device runs exchanges
   std::unique_ptr<device::Recording> recorded;           // a whole step
@@ -299,12 +299,12 @@ struct Rank::State {
   TaskClock* clock = nullptr;                          // set while a step is timed on the device
   std::unique_ptr<Loading> loading;                    // until the next step ends
   std::unique_ptr<TaskEvents> launched;                // together with `flights`
-  std::unique_ptr<transport::Answering> answers;       // answers queries of the flight record
+  std::unique_ptr<transport::DoctorResponder> answers;       // answers queries of the flight record
   std::vector<std::vector<program::Extent>> released;  // by task; empty without a spill file
   std::size_t movers = 0;                              // number of exchange streams of the program
   std::mutex mutex;
   Status failure;  // the first failure; read after the crew has stopped
-  std::unique_ptr<Crew> crew;
+  std::unique_ptr<WorkerPool> crew;
 };
 
 Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOptions& options) {
@@ -335,7 +335,7 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
     const std::string beside = taken > bytes ? fmt::format(" and {} for its threads",
                                                            print_bytes(static_cast<double>(taken - bytes)))
                                              : std::string();
-    return world_error(fmt::format("{}{}; {} has {} available{}", needs, beside, giver,
+    return environment_error(fmt::format("{}{}; {} has {} available{}", needs, beside, giver,
                                    print_bytes(static_cast<double>(available)),
                                    ranks > 1 ? fmt::format(" to {} ranks", ranks) : std::string()),
                        "use a smaller batch or model");
@@ -350,7 +350,7 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
                                          options.shared_memory ? options.exchanger : nullptr);
   if (!memory.ok() && state->spills()) return std::move(memory).error();
   if (!memory.ok())
-    return world_error(fmt::format("{}, and {} refuses it{}", needs, giver,
+    return environment_error(fmt::format("{}, and {} refuses it{}", needs, giver,
                                    state->device->host_accessible() ? "" : ": " + memory.error().message),
                        "use a smaller batch or model");
   state->memory = std::move(*memory);
@@ -379,11 +379,11 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
   for (int worker = 0; worker < workers; ++worker) {
     auto stream = state->device->make_stream({.scratch_bytes = scratch,
                                               .on_caller = true,
-                                              .is_urgent = options.is_urgent,
-                                              .leaves_room = options.gives_way});
+                                              .high_priority = options.high_priority,
+                                              .leaves_sms_free = options.gives_way});
     if (!stream.ok() && !state->device->host_accessible()) return std::move(stream).error();
     if (!stream.ok())
-      return world_error(fmt::format("out of memory for the scratch of {} workers, {} each", workers,
+      return environment_error(fmt::format("out of memory for the scratch of {} workers, {} each", workers,
                                      print_bytes(static_cast<double>(scratch))),
                          "SET threads to a smaller number");
     state->streams.push_back(std::move(*stream));
@@ -394,13 +394,13 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
   moves.erase(moves.begin());  // the workers' stream
   state->movers = moves.size();
   if (!state->streams.front()->on_caller())
-    WEFT_TRY_STATUS(state->launch_elsewhere(options.overlap, options.flights));
+    WEFT_TRY_STATUS(state->prepare_async_launches(options.overlap, options.flights));
   try {
-    state->crew = std::make_unique<Crew>(
-        CrewOptions{.workers = workers, .overlap = options.overlap, .oversubscribed = options.oversubscribed},
+    state->crew = std::make_unique<WorkerPool>(
+        WorkerPoolOptions{.workers = workers, .overlap = options.overlap, .oversubscribed = options.oversubscribed},
         state->program.tasks, std::move(moves));
   } catch (const std::system_error& error) {
-    return world_error(fmt::format("cannot start {} threads: {}", workers, error.what()),
+    return environment_error(fmt::format("cannot start {} threads: {}", workers, error.what()),
                        "SET threads to a smaller number");
   }
   return std::unique_ptr<Rank>(new Rank(std::move(state)));
@@ -415,32 +415,32 @@ std::span<std::byte> Rank::input(const program::Port& port) {
   return state_->memory->input(state_->at(port.place), bytes_of(port));
 }
 
-bool Rank::make_room_ahead() {
+bool Rank::make_prefetch_buffer() {
   State& state = *state_;
-  if (state.memory->has_room_ahead()) return true;
-  const std::int64_t with_it = state.bytes + state.memory->bytes_ahead();
-  if ((state.room > 0 && with_it > state.room) || !state.memory->make_room_ahead()) return false;
+  if (state.memory->has_prefetch_buffer()) return true;
+  const std::int64_t with_it = state.bytes + state.memory->prefetch_bytes();
+  if ((state.room > 0 && with_it > state.room) || !state.memory->make_prefetch_buffer()) return false;
   state.bytes = with_it;
   return true;
 }
 
-Status Rank::send_ahead() { return state_->memory->send_ahead(); }
+Status Rank::send_prefetched() { return state_->memory->send_prefetched(); }
 
-void Rank::take_ahead() {
-  state_->memory->take_ahead(*state_->streams.front());
+void Rank::take_prefetched() {
+  state_->memory->take_prefetched(*state_->streams.front());
   state_->inputs_are_there = true;
 }
 
 Status Rank::write(const program::Port& port, std::span<const std::byte> bytes) {
   WEFT_CHECK(static_cast<std::int64_t>(bytes.size()) == bytes_of(port), "a value of another size");
   const Status written = state_->memory->write(state_->at(port.place), bytes);
-  state_->let_go_of_all();
+  state_->release_all_pages();
   return written;
 }
 
 Status Rank::write(const program::Port& port, const std::function<void(std::span<std::byte>)>& make) {
   const Status written = state_->memory->write(state_->at(port.place), bytes_of(port), make);
-  state_->let_go_of_all();
+  state_->release_all_pages();
   return written;
 }
 

@@ -28,7 +28,7 @@
 #include "weft/device/device.h"
 #include "weft/program/tasks/program.h"
 #include "weft/program/tasks/timeline.h"
-#include "weft/runtime/exec/device_flights.h"
+#include "weft/runtime/exec/device_flight_recorder.h"
 #include "weft/runtime/exec/exchanger.h"
 #include "weft/runtime/exec/host_bytes.h"
 #include "weft/runtime/exec/loading.h"
@@ -37,8 +37,8 @@ namespace weft::exec {
 
 struct RankOptions {
   std::shared_ptr<device::Device> device = nullptr;  // null: the processor
-  // Stream priority among ranks on one device: high (is_urgent) or low (gives_way).
-  bool is_urgent = false, gives_way = false;
+  // Stream priority among ranks on one device: high (high_priority) or low (gives_way).
+  bool high_priority = false, gives_way = false;
   int workers = 1;                // launching threads; 1 if launches are asynchronous
   std::int64_t memory_limit = 0;  // bytes; 0: what the machine has
   std::int64_t memory_held = 0;   // part of the limit in use elsewhere: existing weights
@@ -52,8 +52,8 @@ struct RankOptions {
   std::int32_t ranks_here = 1;  // ranks that share this machine's memory
   // Folder for spilled tensors (program/tasks/spill.h); empty: the system's temporary folder.
   std::string spill_folder = {};
-  // Identification and monitoring on a device with asynchronous launches (device_flights.h).
-  FlightOptions flights = {};
+  // Identification and monitoring on a device with asynchronous launches (device_flight_recorder.h).
+  FlightRecorderOptions flights = {};
 };
 
 class Rank {
@@ -72,14 +72,14 @@ class Rank {
 
   // Prefetches the inputs of the next step to the device while a step runs:
   //
-  //   rank.make_room_ahead()            once; false if the device's memory is host-accessible or the limit
+  //   rank.make_prefetch_buffer()            once; false if the device's memory is host-accessible or the limit
   //                                     leaves no room
-  //   write input(), send_ahead()       on one thread, concurrently with others; then input() may
+  //   write input(), send_prefetched()       on one thread, concurrently with others; then input() may
   //                                     be overwritten
-  //   take_ahead()                      between steps: the next step reads what was sent, not input()
-  bool make_room_ahead();
-  Status send_ahead();
-  void take_ahead();
+  //   take_prefetched()                      between steps: the next step reads what was sent, not input()
+  bool make_prefetch_buffer();
+  Status send_prefetched();
+  void take_prefetched();
 
   // Sets a parameter, state or input for the next step: to given bytes, or by `make`, which is
   // called once with an uninitialized buffer.

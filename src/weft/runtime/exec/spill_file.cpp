@@ -37,11 +37,11 @@ Result<SpillFile> SpillFile::make(const std::string& folder, std::int64_t bytes)
   const std::string where = folder.empty() ? std::filesystem::temp_directory_path(unused).string() : folder;
   SpillFile file(open_unnamed(where.empty() ? "/tmp" : where));
   if (file.descriptor_ < 0)
-    return world_error(
+    return environment_error(
         fmt::format("cannot spill to {}: {}", where, std::strerror(errno)),
         "spill files are stored beside the checkpoint: checkpoint = 'folder/model.safetensors'");
   if (const int failed = posix_fallocate(file.descriptor_, 0, bytes); failed != 0)
-    return world_error(fmt::format("no room to spill {} to {}: {}", print_bytes(static_cast<double>(bytes)),
+    return environment_error(fmt::format("no room to spill {} to {}: {}", print_bytes(static_cast<double>(bytes)),
                                    where, std::strerror(failed)),
                        "a larger memory_limit spills less");
   return file;
@@ -56,14 +56,14 @@ Status SpillFile::lay_over(std::byte* at, std::int64_t bytes) {
   void* const made = mmap(at, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
                           descriptor_, next_);
   if (made == MAP_FAILED)
-    return world_error(fmt::format("cannot map the spill file: {}", std::strerror(errno)));
+    return environment_error(fmt::format("cannot map the spill file: {}", std::strerror(errno)));
   // Tensors are read sequentially, once per use.
   (void)madvise(made, static_cast<std::size_t>(bytes), MADV_SEQUENTIAL);
   next_ += bytes;
   return {};
 }
 
-void let_go(std::byte* at, std::int64_t bytes) {
+void release_pages(std::byte* at, std::int64_t bytes) {
   if (bytes <= 0) return;
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGE_SIZE));
   const auto begin = reinterpret_cast<std::uintptr_t>(at);

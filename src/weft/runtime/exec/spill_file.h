@@ -37,6 +37,6 @@ class SpillFile {
 };
 
 // Releases the pages of a mapped range; written data stays in the file.
-void let_go(std::byte* at, std::int64_t bytes);
+void release_pages(std::byte* at, std::int64_t bytes);
 
 }  // namespace weft::exec

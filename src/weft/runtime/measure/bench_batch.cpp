@@ -30,7 +30,7 @@ Result<std::vector<std::int64_t>> bench_sizes(std::string_view text, std::int32_
   return sizes;
 }
 
-std::int64_t calls_of_a_batch(double seconds) {
+std::int64_t calls_per_batch(double seconds) {
   if (!(seconds > 0)) return kMostCalls;
   return static_cast<std::int64_t>(
       std::clamp(std::round(kBatchSeconds / seconds), 1.0, static_cast<double>(kMostCalls)));

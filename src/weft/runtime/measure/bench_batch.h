@@ -12,6 +12,6 @@ namespace weft::measure {
 Result<std::vector<std::int64_t>> bench_sizes(std::string_view text, std::int32_t step);
 
 // The number of calls that take about ten milliseconds, if one takes `seconds`.
-std::int64_t calls_of_a_batch(double seconds);
+std::int64_t calls_per_batch(double seconds);
 
 }  // namespace weft::measure

@@ -60,7 +60,7 @@ Result<std::vector<BenchRow>> bench_on_gpu(const GpuTurn& turn) {
   WEFT_TRY(source, formats::read_collective(shipped_program(turn.kind, turn.ranks)));
   WEFT_TRY(program, formats::to_program(source));
   const collective::Report report = collective::check(program);
-  WEFT_TRY_STATUS(formats::expect_right(report, "the program is"));
+  WEFT_TRY_STATUS(formats::expect_correct(report, "the program is"));
   run::CollectiveTrial trial;
   trial.slots = std::max(report.slots, report.slots_small);
   trial.program = std::make_shared<const collective::Program>(std::move(program));

@@ -75,7 +75,7 @@ Result<pid_t> spawn_one(std::vector<std::string> command, std::vector<std::strin
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0)
-    return world_error(fmt::format("{} does not start: {}", command.front(), std::strerror(failed)));
+    return environment_error(fmt::format("{} does not start: {}", command.front(), std::strerror(failed)));
   return process;
 }
 
@@ -98,7 +98,7 @@ BenchGroup::~BenchGroup() {
 Status BenchGroup::spawn(const BenchRecipe& recipe, std::int32_t ranks) {
   words_ = memfd_create("weft-bench-words", MFD_CLOEXEC);
   if (words_ < 0)
-    return world_error(fmt::format("no memory file for the words of ranks: {}", std::strerror(errno)));
+    return environment_error(fmt::format("no memory file for the words of ranks: {}", std::strerror(errno)));
   auto environment = recipe.environment;
   environment.emplace_back(kBenchSocket, listener_.name());
   for (std::int32_t rank = 0; rank < (recipe.each_rank ? ranks : 1); ++rank) {
@@ -142,7 +142,7 @@ Status BenchGroup::gather(std::int32_t ranks, std::int64_t limit) {
 }
 
 Result<std::vector<std::string>> BenchGroup::ask(std::string_view line, std::int64_t limit) {
-  if (!alive()) return world_error(failure_);
+  if (!alive()) return environment_error(failure_);
   for (Rank& rank : ranks_)
     if (!rank.line.write(line)) return fail("a rank failed");
   // Ranks exit at the limit; allow a little more before killing them.
@@ -202,7 +202,7 @@ bool BenchGroup::all_started_run() {
 }
 
 // The first line of output with letters: launchers print the reason first, then advice.
-std::string BenchGroup::first_words() const {
+std::string BenchGroup::first_output_line() const {
   std::string text(2048, '\0');
   const ssize_t count = pread(words_, text.data(), text.size(), 0);
   text.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
@@ -217,11 +217,11 @@ std::string BenchGroup::first_words() const {
 }
 
 Error BenchGroup::fail(std::string reason) {
-  if (const std::string words = first_words(); !words.empty()) reason += fmt::format(": {}", words);
+  if (const std::string words = first_output_line(); !words.empty()) reason += fmt::format(": {}", words);
   failure_ = std::move(reason);
   for (const Rank& rank : ranks_) kill(rank.process, SIGKILL);
   end(2000);  // gives the launcher time to clean up after its ranks
-  return world_error(failure_);
+  return environment_error(failure_);
 }
 
 // Closes the connections, waits for started processes to exit, then kills them.

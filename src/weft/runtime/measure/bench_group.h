@@ -56,7 +56,7 @@ class BenchGroup {
   Result<std::vector<std::string>> ask(std::string_view line, std::int64_t limit);
   bool all_started_run();
   Error fail(std::string reason);
-  std::string first_words() const;
+  std::string first_output_line() const;
   void end(std::int64_t patience_milliseconds);
 
   BenchListener listener_;

@@ -43,11 +43,11 @@ std::string reason() { return std::strerror(errno); }
 
 Result<BenchLine> BenchLine::connect(std::string_view name) {
   const int made = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (made < 0) return world_error("cannot create a socket for the bench: " + reason());
+  if (made < 0) return environment_error("cannot create a socket for the bench: " + reason());
   BenchLine line(made);
   const Address address = abstract(name);
   if (::connect(made, address.get(), address.size) != 0)
-    return world_error(fmt::format("no bench listens at {}: {}", name, reason()));
+    return environment_error(fmt::format("no bench listens at {}: {}", name, reason()));
   return line;
 }
 
@@ -106,14 +106,14 @@ std::optional<std::string> BenchLine::read() {
 Result<BenchListener> BenchListener::open() {
   std::array<std::uint64_t, 2> random{};
   if (getrandom(random.data(), sizeof random, 0) != static_cast<ssize_t>(sizeof random))
-    return world_error("no random numbers: " + reason());
+    return environment_error("no random numbers: " + reason());
   std::string name = fmt::format("weft-bench-{:016x}{:016x}", random[0], random[1]);
   const int made = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (made < 0) return world_error("no socket for the bench: " + reason());
+  if (made < 0) return environment_error("no socket for the bench: " + reason());
   BenchListener listener(made, std::move(name));
   const Address address = abstract(listener.name_);
   if (bind(made, address.get(), address.size) != 0 || listen(made, 128) != 0)
-    return world_error("cannot listen for the ranks of the bench: " + reason());
+    return environment_error("cannot listen for the ranks of the bench: " + reason());
   return listener;
 }
 
@@ -124,7 +124,7 @@ BenchListener::~BenchListener() {
 BenchListener::BenchListener(BenchListener&& other) noexcept
     : socket_(std::exchange(other.socket_, -1)), name_(std::move(other.name_)) {}
 
-std::optional<BenchListener::Caller> BenchListener::accept() {
+std::optional<BenchListener::Client> BenchListener::accept() {
   while (true) {
     const int made = accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC);
     if (made < 0 && errno == EINTR) continue;
@@ -136,7 +136,7 @@ std::optional<BenchListener::Caller> BenchListener::accept() {
     // A client must send its hello promptly.
     const timeval patience{5, 0};
     setsockopt(made, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    return Caller{std::move(line), who.pid};
+    return Client{std::move(line), who.pid};
   }
 }
 

@@ -49,12 +49,12 @@ class BenchListener {
   const std::string& name() const { return name_; }
   int socket() const { return socket_; }
 
-  struct Caller {
+  struct Client {
     BenchLine line;
     int process = 0;  // pid reported by the kernel
   };
   // The next connection from the same user; empty if there is none.
-  std::optional<Caller> accept();
+  std::optional<Client> accept();
 
  private:
   BenchListener(int socket, std::string name) : socket_(socket), name_(std::move(name)) {}

@@ -35,9 +35,9 @@ bool is_installed(std::string_view program) {
 
 class LineUp {
  public:
-  LineUp(const BenchWho& who, std::int32_t ranks) : who_(who), ranks_(ranks) {}
+  LineUp(const BenchSelection& who, std::int32_t ranks) : who_(who), ranks_(ranks) {}
 
-  BenchLineUp make() {
+  BenchContenders make() {
     add_weft();
     for (const std::string& peer : who_.peers) {
       if (peer == "openmpi") add_openmpi();
@@ -132,9 +132,9 @@ class LineUp {
     all_.contenders.push_back({"gloo", "", add_group({{program}, true, {}}), false});
   }
 
-  const BenchWho& who_;
+  const BenchSelection& who_;
   std::int32_t ranks_;
-  BenchLineUp all_;
+  BenchContenders all_;
 };
 
 }  // namespace
@@ -148,6 +148,6 @@ Status check_peers(const std::vector<std::string>& peers) {
   return {};
 }
 
-BenchLineUp line_up(const BenchWho& who, std::int32_t ranks) { return LineUp(who, ranks).make(); }
+BenchContenders select_contenders(const BenchSelection& who, std::int32_t ranks) { return LineUp(who, ranks).make(); }
 
 }  // namespace weft::measure

@@ -28,7 +28,7 @@ struct BenchContender {
   bool allocated = false;
 };
 
-struct BenchLineUp {
+struct BenchContenders {
   std::vector<BenchRecipe> groups;
   std::vector<BenchContender> contenders;
   std::vector<std::string> left_out;  // "mpich: mpirun.mpich is not installed (package mpich)"
@@ -36,7 +36,7 @@ struct BenchLineUp {
 
 enum class BenchBuffers : std::uint8_t { private_memory, allocated, both };
 
-struct BenchWho {
+struct BenchSelection {
   std::string transport;  // shm or tcp
   std::vector<std::string> peers;
   BenchBuffers buffers = BenchBuffers::private_memory;
@@ -45,6 +45,6 @@ struct BenchWho {
 
 // Fails if a name is not that of a known peer.
 Status check_peers(const std::vector<std::string>& peers);
-BenchLineUp line_up(const BenchWho& who, std::int32_t ranks);
+BenchContenders select_contenders(const BenchSelection& who, std::int32_t ranks);
 
 }  // namespace weft::measure

@@ -77,7 +77,7 @@ class Memory {
     } else {
       memory = static_cast<std::byte*>(std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage));
     }
-    if (memory == nullptr) return world_error(fmt::format("no memory for a buffer of {} bytes", bytes));
+    if (memory == nullptr) return environment_error(fmt::format("no memory for a buffer of {} bytes", bytes));
     memory_[which] = memory;
     sizes_[which] = bytes;
     return {};

@@ -61,8 +61,8 @@ std::string key(const BenchContender& contender, const BenchTurn& turn, std::str
 
 }  // namespace
 
-BenchRound::BenchRound(BenchLineUp who, std::int32_t ranks)
-    : who_(std::move(who)), ranks_(ranks), starts_in_vain_(who_.groups.size(), 0) {
+BenchRound::BenchRound(BenchContenders who, std::int32_t ranks)
+    : who_(std::move(who)), ranks_(ranks), failed_starts_(who_.groups.size(), 0) {
   std::vector<std::string> failures(who_.groups.size());
   for (std::size_t i = 0; i < who_.groups.size(); ++i) {
     auto started = BenchGroup::start(who_.groups[i], ranks);
@@ -85,12 +85,12 @@ std::vector<std::pair<std::string, std::string>> BenchRound::versions() const {
 }
 
 void BenchRound::revive(std::size_t group) {
-  if (groups_[group]->alive() || starts_in_vain_[group] >= kMostStarts) return;
+  if (groups_[group]->alive() || failed_starts_[group] >= kMostStarts) return;
   auto started = BenchGroup::start(who_.groups[group], ranks_);
   if (started.ok())
     groups_[group] = std::move(started).value();
   else
-    ++starts_in_vain_[group];
+    ++failed_starts_[group];
 }
 
 Result<BenchAnswer> BenchRound::take_turn(const BenchContender& contender, BenchTurn turn) {
@@ -108,7 +108,7 @@ Result<double> BenchRound::estimate(const BenchContender& contender, const Bench
   turn.iterations = 1;
   turn.warmup = kWarmUps;
   WEFT_TRY(first, take_turn(contender, turn));
-  if (first.wrong > 0) return world_error(fmt::format("{} gave {} wrong elements", variant, first.wrong));
+  if (first.wrong > 0) return environment_error(fmt::format("{} gave {} wrong elements", variant, first.wrong));
   if (first.seconds >= kFirstLook) return first.seconds;
   turn.iterations =
       std::max<std::int64_t>(2, static_cast<std::int64_t>(kFirstLook / std::max(first.seconds, 1e-7)));
@@ -134,7 +134,7 @@ BenchRound::Entry BenchRound::probe(const BenchContender& contender, const Bench
       entry.failure = seconds.error().message;
       continue;
     }
-    entry.attempts.push_back({variant, calls_of_a_batch(*seconds), *seconds});
+    entry.attempts.push_back({variant, calls_per_batch(*seconds), *seconds});
     const auto enough = static_cast<std::int64_t>(std::min(*seconds * kFarBehind, 1e6));
     look.limit = std::min(look.limit, std::max(enough, kShortestLimit));
   }
@@ -180,7 +180,7 @@ std::vector<BenchRow> BenchRound::measure(const BenchTurn& like, std::int32_t re
         // Corrects a disturbed estimate, but limits the change so that one fast batch does not make
         // the next too long.
         attempt.iterations =
-            std::clamp(calls_of_a_batch(answer->seconds), std::max<std::int64_t>(attempt.iterations / 4, 1),
+            std::clamp(calls_per_batch(answer->seconds), std::max<std::int64_t>(attempt.iterations / 4, 1),
                        attempt.iterations * 4);
       }
       if (!entries[i].failure.empty()) entries[i].attempts.clear();

@@ -16,7 +16,7 @@ namespace weft::measure {
 class BenchRound {
  public:
   // Starts all libraries; those that fail to start are dropped, with the reason in left_out().
-  BenchRound(BenchLineUp who, std::int32_t ranks);
+  BenchRound(BenchContenders who, std::int32_t ranks);
 
   const std::vector<std::string>& left_out() const { return who_.left_out; }
   bool empty() const { return who_.contenders.empty(); }
@@ -46,10 +46,10 @@ class BenchRound {
   Result<BenchAnswer> take_turn(const BenchContender& contender, BenchTurn turn);
   measure::BenchRow row_of(const BenchContender& contender, const Entry& entry, const BenchTurn& like) const;
 
-  BenchLineUp who_;
+  BenchContenders who_;
   std::int32_t ranks_;
   std::vector<std::unique_ptr<BenchGroup>> groups_;
-  std::vector<int> starts_in_vain_;
+  std::vector<int> failed_starts_;
   std::map<std::string, int> ends_;  // crashes of its group per variant: "gloo all_reduce bcube:sync"
 };
 

@@ -67,12 +67,12 @@ std::vector<std::string_view> words_of(std::string_view line) {
 }
 
 std::int64_t block_elements(const BenchTurn& turn, std::int32_t ranks) {
-  const std::int64_t blocks = collective::has_block_a_rank(turn.kind) ? std::max(ranks, 1) : 1;
+  const std::int64_t blocks = collective::has_block_per_rank(turn.kind) ? std::max(ranks, 1) : 1;
   return std::max<std::int64_t>(turn.bytes / static_cast<std::int64_t>(size_of(turn.type)) / blocks, 1);
 }
 
 std::int64_t message_bytes(const BenchTurn& turn, std::int32_t ranks) {
-  const std::int64_t blocks = collective::has_block_a_rank(turn.kind) ? std::max(ranks, 1) : 1;
+  const std::int64_t blocks = collective::has_block_per_rank(turn.kind) ? std::max(ranks, 1) : 1;
   return block_elements(turn, ranks) * blocks * static_cast<std::int64_t>(size_of(turn.type));
 }
 
@@ -113,7 +113,7 @@ std::string print(const BenchAnswer& answer) {
 
 Result<BenchAnswer> parse_bench_answer(std::string_view line) {
   constexpr std::string_view kError = "error ";
-  if (line.starts_with(kError)) return world_error(std::string(line.substr(kError.size())));
+  if (line.starts_with(kError)) return environment_error(std::string(line.substr(kError.size())));
   const std::vector<std::string_view> words = words_of(line);
   if (words.size() != 3)
     return user_error(fmt::format("expected two times and a count, found '{}'", line.substr(0, 40)));

@@ -85,7 +85,7 @@ Result<Doing> reducing(const std::shared_ptr<device::cuda::Gpu>& gpu) {
   }
   WEFT_TRY(direct, comm::gpu::GpuDirect::bind(gpu, calls));
   with->direct = std::move(direct);
-  WEFT_TRY(stream, gpu->make_stream({.is_urgent = true, .computes = false}));
+  WEFT_TRY(stream, gpu->make_stream({.high_priority = true, .computes = false}));
   with->stream = std::move(stream);
   return Doing{"an all-reduce of 2 ranks", [with] {
                  with->direct->start(*with->stream);
@@ -95,7 +95,7 @@ Result<Doing> reducing(const std::shared_ptr<device::cuda::Gpu>& gpu) {
 
 }  // namespace
 
-Result<std::vector<Beside>> beside_each_other(const std::vector<Doing>& computing,
+Result<std::vector<Beside>> measure_overlap(const std::vector<Doing>& computing,
                                               const std::vector<Doing>& moving,
                                               std::chrono::milliseconds each) {
   std::vector<double> moves_alone;

@@ -29,7 +29,7 @@ struct Beside {
 };
 
 // Measures every pair. Stops at the first error.
-Result<std::vector<Beside>> beside_each_other(const std::vector<Doing>& computing,
+Result<std::vector<Beside>> measure_overlap(const std::vector<Doing>& computing,
                                               const std::vector<Doing>& moving,
                                               std::chrono::milliseconds each);
 

@@ -10,7 +10,7 @@
 
 #include "weft/base/random.h"
 #include "weft/plan/graph/text.h"
-#include "weft/plan/ops/attending.h"
+#include "weft/plan/ops/attention_geometry.h"
 #include "weft/plan/ops/convolution.h"
 #include "weft/plan/ops/operators.h"
 #include "weft/predict/cost/convolution_cost.h"
@@ -126,11 +126,11 @@ Result<KernelRate> kernel_rate(cluster::KernelKind kind, std::string shape, std:
     const plan::NodeView node = graph.view(plan::NodeId(n));
     if (node.input_count() == 0) continue;
     flops += node.op().work(node).flops;
-    if (ops::is_attending(node.op())) efficiency = cost::attention_efficiency(node);
+    if (ops::is_attention_operator(node.op())) efficiency = cost::attention_efficiency(node);
     if (!ops::is_convolution(node.op())) continue;
     const cost::ConvolutionCost cost = cost::convolution_cost(node, figures);
     efficiency = cost.efficiency;
-    apart += cost.turning_seconds;
+    apart += cost.layout_conversion_seconds;
   }
   WEFT_TRY(seconds, step_seconds(text, device, steps));
   // Limits the share of time spent on layout conversion, in case it was overestimated.
@@ -203,7 +203,7 @@ Result<std::vector<Beside>> overlaps(const std::shared_ptr<device::Device>& devi
     computing.push_back({name, [rank = std::shared_ptr(std::move(rank))] { return rank->step(); }});
   }
   WEFT_TRY(moving, movements(device));
-  return beside_each_other(computing, moving, std::chrono::milliseconds(quick ? 50 : 300));
+  return measure_overlap(computing, moving, std::chrono::milliseconds(quick ? 50 : 300));
 }
 
 Result<double> copy_rate(device::Device& device, bool in, int times) {

@@ -37,7 +37,7 @@ Status read(std::string_view text, const transport::Endpoint& endpoint, std::vec
       links.push_back({std::string(endpoint.transport()), endpoint.ranks(), row.at(0), row.at(1), row.at(2),
                        row.at(3), row.at(4), cost::seconds_since_1970()});
   } catch (const nlohmann::json::exception&) {
-    return world_error("cannot read the measurements of a rank", "run the same weft version on all ranks");
+    return environment_error("cannot read the measurements of a rank", "run the same weft version on all ranks");
   }
   return {};
 }
@@ -85,9 +85,9 @@ class Prober {
   Status measure_pair(std::int32_t a, std::int32_t b);
   Result<double> ping(std::int32_t peer);
   Status pong(std::int32_t peer);
-  Result<double> pour(std::int32_t peer);
+  Result<double> stream_to(std::int32_t peer);
   Status drain(std::int32_t peer);
-  Result<double> pour_round();
+  Result<double> stream_around_ring();
 
   transport::Job& job_;
   std::span<const std::int32_t> members_;
@@ -108,12 +108,12 @@ Status Prober::until(Attempt&& attempt) {
     if (attempt()) return {};
     if (endpoint_.progress()) continue;
     if (const auto fault = endpoint_.fault())
-      return world_error(fmt::format("the measurement failed: {}", fault->text));
+      return environment_error(fmt::format("the measurement failed: {}", fault->text));
     for (const transport::Death& death : job_.deaths())
       if (std::ranges::count(members_, death.rank) > 0)
-        return world_error(fmt::format("rank {} failed: {}", death.rank, death.how));
+        return environment_error(fmt::format("rank {} failed: {}", death.rank, death.how));
     if (Clock::now() > deadline)
-      return world_error("the measurement made no progress before the job's timeout");
+      return environment_error("the measurement made no progress before the job's timeout");
     endpoint_.wait(seen, std::chrono::milliseconds(50));
   }
 }
@@ -167,7 +167,7 @@ Status Prober::pong(std::int32_t peer) {
 }
 
 // Streaming rate to `peer` in bytes per second.
-Result<double> Prober::pour(std::int32_t peer) {
+Result<double> Prober::stream_to(std::int32_t peer) {
   double best = 0;
   for (int stream = 0; stream < kStreams; ++stream) {
     std::int64_t messages = 0;
@@ -197,7 +197,7 @@ Status Prober::drain(std::int32_t peer) {
 }
 
 // Sends to the next rank while receiving from the previous one, until both are done.
-Result<double> Prober::pour_round() {
+Result<double> Prober::stream_around_ring() {
   const std::int32_t next = (rank() + 1) % ranks(), before = (rank() + ranks() - 1) % ranks();
   bool sent_last = false, received_last = false;
   std::int64_t received = 0, sent = 0;
@@ -237,13 +237,13 @@ Result<std::vector<transport::Parcel>> Prober::everyone(std::string mine) {
 Status Prober::measure_pair(std::int32_t a, std::int32_t b) {
   if (rank() == a) {
     WEFT_TRY(latency, ping(b));
-    WEFT_TRY(there, pour(b));
+    WEFT_TRY(there, stream_to(b));
     WEFT_TRY_STATUS(drain(b));
     mine_.push_back({std::string(endpoint_.transport()), ranks(), a, b, false, latency, there, 0});
   } else if (rank() == b) {
     WEFT_TRY_STATUS(pong(a));
     WEFT_TRY_STATUS(drain(a));
-    WEFT_TRY(back, pour(a));
+    WEFT_TRY(back, stream_to(a));
     mine_.push_back({std::string(endpoint_.transport()), ranks(), b, a, false, 0, back, 0});
   }
   return {};
@@ -257,7 +257,7 @@ Result<std::vector<cost::LinkTime>> Prober::measure() {
   }
   double best = 0;
   for (int round = 0; round < kStreams; ++round) {
-    WEFT_TRY(rate, pour_round());
+    WEFT_TRY(rate, stream_around_ring());
     best = std::max(best, rate);
     WEFT_TRY(others, everyone(""));
   }

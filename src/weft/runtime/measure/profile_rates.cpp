@@ -24,7 +24,7 @@ double seconds_from(Clock::time_point start) {
 }
 
 // Executions of `work` per second, measured for at least `each`.
-double times_a_second(std::chrono::nanoseconds each, const std::function<void()>& work) {
+double rate_per_second(std::chrono::nanoseconds each, const std::function<void()>& work) {
   work();
   double best = 0;
   for (int run = 0; run < kRuns; ++run) {
@@ -40,7 +40,7 @@ double times_a_second(std::chrono::nanoseconds each, const std::function<void()>
 }
 
 // The same on several threads at once, each on its own `bytes`; returns the sum of their rates.
-double times_a_second(std::int32_t threads, std::chrono::nanoseconds each, std::int64_t bytes,
+double rate_per_second(std::int32_t threads, std::chrono::nanoseconds each, std::int64_t bytes,
                       const std::function<void(float* target, const float* source)>& work) {
   std::vector<double> rates(static_cast<std::size_t>(threads));
   std::barrier begin(threads);
@@ -48,7 +48,7 @@ double times_a_second(std::int32_t threads, std::chrono::nanoseconds each, std::
     const std::size_t elements = static_cast<std::size_t>(bytes) / sizeof(float);
     std::vector<float> target(elements, 1.0f), source(elements, 2.0f);
     begin.arrive_and_wait();
-    rates[thread] = times_a_second(each, [&] { work(target.data(), source.data()); });
+    rates[thread] = rate_per_second(each, [&] { work(target.data(), source.data()); });
   };
   std::vector<std::jthread> others;
   for (std::size_t thread = 1; thread < rates.size(); ++thread) others.emplace_back(run, thread);
@@ -64,7 +64,7 @@ double multiply_rate(std::int64_t side, std::chrono::nanoseconds each) {
   const auto elements = static_cast<std::size_t>(side * side);
   const std::vector<Number> a(elements, Number(0.5)), b(elements, Number(0.25));
   std::vector<Number> c(elements);
-  const double products = times_a_second(each, [&] {
+  const double products = rate_per_second(each, [&] {
     device::cpu::gemm(device::cpu::Transpose::no, device::cpu::Transpose::no, side, side, side, Number(1),
                       a.data(), side, b.data(), side, Number(0), c.data(), side);
   });
@@ -91,9 +91,9 @@ std::vector<cost::Rate> measure_rates(const RateSizes& sizes) {
                                  static_cast<std::size_t>(bytes) / sizeof(float));
       };
       add("copy", threads, bytes,
-          static_cast<double>(bytes) * times_a_second(threads, sizes.each, bytes, copy));
+          static_cast<double>(bytes) * rate_per_second(threads, sizes.each, bytes, copy));
       add("reduce f32", threads, bytes,
-          2 * static_cast<double>(bytes) * times_a_second(threads, sizes.each, bytes, reduce));
+          2 * static_cast<double>(bytes) * rate_per_second(threads, sizes.each, bytes, reduce));
     }
   device::cpu::use_one_blas_thread();
   add("multiply f32", 1, sizes.matrix_side * sizes.matrix_side * 4,
@@ -101,7 +101,7 @@ std::vector<cost::Rate> measure_rates(const RateSizes& sizes) {
   add("multiply f64", 1, sizes.matrix_side * sizes.matrix_side * 8,
       multiply_rate<double>(sizes.matrix_side, sizes.each));
   std::array<float, 2> pair = {1, 2};
-  add("call", 1, 4, times_a_second(sizes.each, [&] {
+  add("call", 1, 4, rate_per_second(sizes.each, [&] {
         device::cpu::reduce_pair(device::ElementType::f32, device::ReduceOp::max, pair.data(), pair.data(),
                                  &pair[1], 1);
       }));

@@ -49,7 +49,7 @@ void judge_choices(const comm::ChoiceTable& table, const comm::Setting& setting,
     if (run.empty() || times.empty()) continue;
     const comm::Choice choice = table.choose_for_group(setting, bytes);
     const std::string algorithm = setting.allocated && choice.in_place.value_or(false)
-                                      ? std::string(name(comm::DirectWay::in_place))
+                                      ? std::string(name(comm::DirectAlgorithm::in_place))
                                       : choice.algorithm;
     // If the chosen algorithm was too slow to be measured by name, use the communicator's own run
     // as its time.

@@ -56,7 +56,7 @@ Result<std::vector<TuneTimes>> Conductor::ask(const TuneOrder& order) {
   for (const transport::Parcel& answer : answers) {
     WEFT_TRY(times, parse_tune_times(answer.bytes));
     if (times.batches.size() != order.turns.size())
-      return world_error("a rank measured something other than requested");
+      return environment_error("a rank measured something other than requested");
     all.push_back(std::move(times));
   }
   return all;
@@ -157,7 +157,7 @@ std::string print(const Tuned& tuned) {
 }
 
 Result<Tuned> parse_tuned(std::string_view text) {
-  const auto wrong = [] { return world_error("cannot read the measurements of the ranks"); };
+  const auto wrong = [] { return environment_error("cannot read the measurements of the ranks"); };
   const std::size_t table = text.find("\ntable\n");
   if (!text.starts_with("tuned\t") || !text.ends_with("\nend\n") || table == std::string_view::npos)
     return wrong();

@@ -19,14 +19,14 @@ comm::Call call_of_order(const TuneOrder& order, std::int32_t ranks) {
   call.kind = order.kind;
   call.type = comm::ElementType::f32;
   const std::int64_t elements = order.bytes / kElement;
-  call.count = collective::has_block_a_rank(order.kind) ? elements / ranks : elements;
+  call.count = collective::has_block_per_rank(order.kind) ? elements / ranks : elements;
   if (order.kind != comm::Kind::barrier) call.count = std::max<std::int64_t>(call.count, 1);
   call.peer = ranks - 1;
   return call;
 }
 
 Error unreadable() {
-  return world_error("cannot read a message from a rank", "run the same weft version on all ranks");
+  return environment_error("cannot read a message from a rank", "run the same weft version on all ranks");
 }
 
 }  // namespace
@@ -172,7 +172,7 @@ TuneTimes TuneRank::measure(const TuneOrder& order) {
     const Result<Buffers> mine = buffers_for(order);
     WEFT_TRY(lacking, any_rank(!mine.ok()));
     if (!mine.ok()) return mine.error();
-    if (lacking) return world_error("another rank has no memory for its buffers");
+    if (lacking) return environment_error("another rank has no memory for its buffers");
     buffers = *mine;
     return {};
   };

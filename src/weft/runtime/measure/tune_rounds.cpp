@@ -16,7 +16,7 @@ constexpr double kNearIfLarge = 2;                   // large calls are expensiv
 constexpr std::int64_t kBandwidthBound = 256 << 10;  // above this, the ranking hardly changes
 constexpr std::int64_t kLarge = 16 << 20;            // single calls are long and stable
 constexpr double kTuneBatchSeconds = 2e-3;
-constexpr std::int32_t kFirstBatches = 3, kFirstLargeBatches = 2, kBatchesARound = 2;
+constexpr std::int32_t kFirstBatches = 3, kFirstLargeBatches = 2, kBatchesPerRound = 2;
 constexpr std::int32_t kFirstCalls = 4, kFewestIterations = 2, kMostTuneIterations = 1000;
 
 // The default without measurements, and the communicator's choice: never skipped.
@@ -62,7 +62,7 @@ TuneOrder TuneRounds::order(std::int64_t bytes, std::int32_t round) const {
     if (found == by_size_.end()) return order;
     const double near = bytes < kBandwidthBound ? kFarBehindBest : bytes < kLarge ? kNear : kNearIfLarge;
     const double limit = best_of(found->second) * near;
-    order.batches = kBatchesARound;
+    order.batches = kBatchesPerRound;
     order.warm_up = bytes < kLarge;
     for (const auto& [name, times] : found->second) {
       if (failed_.contains(name) || (times.first > limit && !is_asked_for(name))) continue;

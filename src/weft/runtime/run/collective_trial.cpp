@@ -72,10 +72,10 @@ Status drive(comm::Operation& operation, transport::Endpoint& endpoint, const tr
     for (const transport::Death& death : job.deaths())
       // A rank that left normally may have sent everything already.
       if (!death.left || still > kFarewell)
-        return world_error(fmt::format("rank {} failed: {}", death.rank, death.how));
+        return environment_error(fmt::format("rank {} failed: {}", death.rank, death.how));
     if (still > job.timeout()) {
       const std::int32_t peer = operation.waiting_for();
-      return world_error(fmt::format("rank {} has waited for {} ms{}, {} of {} chunks done", endpoint.rank(),
+      return environment_error(fmt::format("rank {} has waited for {} ms{}, {} of {} chunks done", endpoint.rank(),
                                      job.timeout().count(), peer < 0 ? "" : fmt::format(" for rank {}", peer),
                                      operation.pieces_done(), operation.pieces()));
     }
@@ -112,7 +112,7 @@ CollectiveTrial with_bytes(CollectiveTrial trial, std::int64_t bytes) {
   } else if (!collective.counts.empty()) {
     for (const std::int32_t chunks : collective.counts) trial.counts.push_back(chunks * a_chunk);
   } else {
-    trial.count = elements / (collective::has_block_a_rank(collective.kind) ? collective.ranks : 1);
+    trial.count = elements / (collective::has_block_per_rank(collective.kind) ? collective.ranks : 1);
   }
   return trial;
 }
@@ -195,7 +195,7 @@ Result<TrialOutcome> from_text(std::string_view text) {
     return TrialOutcome{json.at("begins"), json.at("ends"), json.at("wrong"), json.at("first_wrong"),
                         json.at("checksum")};
   } catch (const nlohmann::json::exception&) {
-    return world_error("cannot read the report of a rank", "run the same weft on all hosts");
+    return environment_error("cannot read the report of a rank", "run the same weft on all hosts");
   }
 }
 

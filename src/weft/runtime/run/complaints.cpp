@@ -48,7 +48,7 @@ std::size_t Complaints::bytes_for(std::int32_t ranks) {
 Status Complaints::map(int descriptor) {
   void* const found = mmap(nullptr, bytes_for(ranks_), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   if (found == MAP_FAILED)
-    return world_error(fmt::format("cannot create shared memory for ranks: {}", std::strerror(errno)));
+    return environment_error(fmt::format("cannot create shared memory for ranks: {}", std::strerror(errno)));
   board_ = static_cast<Board*>(found);
   return {};
 }
@@ -58,7 +58,7 @@ Result<Complaints> Complaints::make(std::int32_t ranks) {
   made.ranks_ = ranks;
   made.descriptor_ = memfd_create("weft complaints", MFD_CLOEXEC);
   if (made.descriptor_ < 0 || ftruncate(made.descriptor_, static_cast<off_t>(bytes_for(ranks))) != 0)
-    return world_error(fmt::format("cannot create shared memory for ranks: {}", std::strerror(errno)));
+    return environment_error(fmt::format("cannot create shared memory for ranks: {}", std::strerror(errno)));
   WEFT_TRY_STATUS(made.map(made.descriptor_));
   return made;
 }

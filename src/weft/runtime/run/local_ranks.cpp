@@ -42,7 +42,7 @@ std::optional<RankFailure> on_threads(const LocalRanksOptions& options, const Ow
     jobs.push_back(std::move(job));
   const auto play = [&](std::int32_t rank) {
     std::shared_ptr<Job>& job = jobs[static_cast<std::size_t>(rank)];
-    const Status status = do_part([&] { return part(job); });
+    const Status status = run_guarded([&] { return part(job); });
     if (!status.ok()) complaints.write(rank, status.error());
     job->leave();
   };
@@ -75,10 +75,10 @@ class Children {
         if (killed || lost) continue;
         if (WIFSIGNALED(status))
           lost = RankFailure{child.rank, true,
-                             world_error(fmt::format("killed by signal {}", WTERMSIG(status)))};
+                             environment_error(fmt::format("killed by signal {}", WTERMSIG(status)))};
         else if (WEXITSTATUS(status) != 0 && complaints != nullptr && !complaints->has(child.rank))
           lost = RankFailure{child.rank, true,
-                             world_error(fmt::format("it ended with code {}", WEXITSTATUS(status)))};
+                             environment_error(fmt::format("it ended with code {}", WEXITSTATUS(status)))};
       }
       std::erase_if(children_, [](const Child& child) { return child.process == 0; });
       if (children_.empty()) return lost;
@@ -111,7 +111,7 @@ std::optional<RankFailure> on_processes(const LocalRanksOptions& options, const 
   const Status started = [&]() -> Status {
     if (meeting.ranks == 1) return {};
     WEFT_TRY(bytes, work.bytes());
-    WEFT_TRY(orders, RankOrders::make(meeting, work.part, bytes));
+    WEFT_TRY(orders, RankInput::make(meeting, work.part, bytes));
     for (std::int32_t rank = 1; rank < meeting.ranks; ++rank) {
       WEFT_TRY(process, orders.start(rank, complaints));
       children.add(rank, process);
@@ -121,7 +121,7 @@ std::optional<RankFailure> on_processes(const LocalRanksOptions& options, const 
   if (!started.ok()) return RankFailure{.rank = 0, .error = started.error()};
   auto joined = transport::join(meeting);
   std::shared_ptr<Job> job = joined.ok() ? std::move(*joined) : nullptr;
-  const Status status = joined.ok() ? do_part([&] { return mine(job); }) : Status(joined.error());
+  const Status status = joined.ok() ? run_guarded([&] { return mine(job); }) : Status(joined.error());
   // Before the rank leaves, because other ranks report errors when it does.
   if (!status.ok()) complaints.write(0, status.error());
   job.reset();
@@ -149,7 +149,7 @@ std::optional<RankFailure> on_local_ranks(const LocalRanksOptions& options, cons
       return fail(
           user_error(fmt::format("the launcher started {} ranks, LOCAL has {}", job->ranks(), options.ranks),
                      fmt::format("ON JOB, or ON LOCAL {}", job->ranks())));
-    Status status = do_part([&] { return mine(job); });
+    Status status = run_guarded([&] { return mine(job); });
     if (status.ok()) return std::nullopt;
     return RankFailure{.rank = job->rank(), .error = std::move(status).error()};
   }

@@ -59,7 +59,7 @@ struct LocalRanksOptions {
 
   // If all ranks are threads sharing one GPU: the GPU and their rendezvous. Null: processors.
   std::shared_ptr<device::Device> gpu = nullptr;
-  std::shared_ptr<exec::GpuMeeting> meeting = nullptr;
+  std::shared_ptr<exec::GpuRendezvous> meeting = nullptr;
   double device_timeout = 0;  // seconds without progress until the GPU counts as hung; 0: none
   bool unit_by_unit = false;  // serialize its kernels, to find the one that fails
 };

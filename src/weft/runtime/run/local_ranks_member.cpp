@@ -17,7 +17,7 @@
 #include "weft/parallel/distribute/delayed.h"
 #include "weft/parallel/distribute/feedback.h"
 #include "weft/parallel/distribute/local_steps.h"
-#include "weft/parallel/pipeline/in_time.h"
+#include "weft/parallel/pipeline/pipelined_plan.h"
 #include "weft/parallel/train/training_plan.h"
 #include "weft/runtime/run/local_ranks_run.h"
 #include "weft/runtime/run/rank_comparison.h"
@@ -160,7 +160,7 @@ Status Member::fill(const Weights& weights) {
     const Tensor* known = nullptr;
     std::optional<Tensor> made;
     if (lost.contains(source.name)) {
-      made = fold_lost(weights, source.name, plan_.graph, source.type);
+      made = fold_feedback(weights, source.name, plan_.graph, source.type);
     } else if (!weights.tensors.empty()) {
       const bool needed = source.kind == SharedSource::Kind::parameter;
       WEFT_TRY(found,
@@ -243,11 +243,11 @@ void Member::feed(const Feed& feed, std::int64_t step) {
 
 Result<double> Member::loss() const { return rank_->number(rank_->program().outputs.front()); }
 
-Result<SaidWord> Member::hear(Word word) {
+Result<StepRequest> Member::hear(Word word) {
   comm::Communicator& all = whole_ != nullptr ? *whole_ : *world_;
-  std::int64_t packed = SaidWord{word, all.rank()}.pack();
+  std::int64_t packed = StepRequest{word, all.rank()}.pack();
   WEFT_TRY_STATUS(all.all_reduce(&packed, &packed, 1, ElementType::i64, comm::ReduceOp::max));
-  return SaidWord::unpack(packed);
+  return StepRequest::unpack(packed);
 }
 
 Status Member::compare_replicas(std::int64_t step) {
@@ -277,9 +277,9 @@ Status Member::compare_replicas(std::int64_t step) {
         seen[rank] = true;
         copies.push_back({static_cast<std::int32_t>(rank), fmt::format("{}", all[rank * mine.size() + at])});
       }
-      const Sides sides = take_sides(copies);
+      const Sides sides = split_by_majority(copies);
       if (sides.odd.empty()) continue;
-      return world_error(fmt::format("{} {} other values of {} than {} after step {}",
+      return environment_error(fmt::format("{} {} other values of {} than {} after step {}",
                                      transport::name_ranks(sides.odd), sides.odd.size() == 1 ? "has" : "have",
                                      source.name, transport::name_ranks(sides.alike), print_exact(step)),
                          "the ranks diverged: hosts that compute differently, or a memory fault; LOAD the "
@@ -337,7 +337,7 @@ Result<std::vector<std::byte>> Member::gather_shares(comm::Communicator& group,
   }
   const std::vector<std::int64_t> counts = bytes_from(source, type.dtype, numbers);
   if (std::reduce(counts.begin(), counts.end()) != type.bytes())
-    return world_error(fmt::format("no surviving rank has all of {}", source.name));
+    return environment_error(fmt::format("no surviving rank has all of {}", source.name));
   std::vector<std::byte> all(keeps ? static_cast<std::size_t>(type.bytes()) : 0);
   WEFT_TRY_STATUS(group.run({.kind = everywhere ? comm::Kind::all_gather : comm::Kind::gather,
                              .input = mine.data(),
@@ -378,7 +378,7 @@ Result<Weights> Member::rescue(Weights weights) {
     if (!source.has_copies) lacks = 1;
   }
   WEFT_TRY_STATUS(left->all_reduce(&lacks, &lacks, 1, ElementType::i64, comm::ReduceOp::max));
-  if (lacks != 0) return world_error("the surviving ranks have no copy of the same step");
+  if (lacks != 0) return environment_error("the surviving ranks have no copy of the same step");
   WEFT_TRY_STATUS(rank_->put_back(copy->bytes));
   WEFT_TRY_STATUS(gather(*left, numbers, weights, false));
   weights.step = step;

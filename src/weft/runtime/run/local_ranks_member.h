@@ -19,7 +19,7 @@
 #include "weft/runtime/run/local_ranks.h"
 #include "weft/runtime/run/local_ranks_shares.h"
 #include "weft/runtime/run/parameter_averages.h"
-#include "weft/runtime/run/step_word.h"
+#include "weft/runtime/run/step_request.h"
 #include "weft/runtime/run/weights.h"
 
 namespace weft::run {
@@ -41,7 +41,7 @@ class Member {
   Result<double> loss() const;  // of the last step
 
   // The number of local steps between parameter averages; 1: ranks train synchronously.
-  std::int64_t steps_alone() const { return steps_alone_; }
+  std::int64_t steps_between_averages() const { return steps_alone_; }
   // Call after a step: averages parameters that were trained locally; `wholly`: also their moments.
   Status agree(bool wholly) { return averages_ ? averages_->agree(wholly) : Status(); }
   void part() {
@@ -49,7 +49,7 @@ class Member {
   }
 
   // Returns the largest word of any rank; collective over ranks and servers.
-  Result<SaidWord> hear(Word word);
+  Result<StepRequest> hear(Word word);
   // Checks that copies of a tensor on different ranks are bit-identical, by a sample that differs
   // after each step. Fails on all ranks, naming those that differ. With local steps, compares
   // parameters only.

@@ -11,13 +11,13 @@
 
 #include "weft/base/units.h"
 #include "weft/predict/cost/choose_algorithms.h"
-#include "weft/runtime/run/batches_ahead.h"
+#include "weft/runtime/run/batch_prefetcher.h"
 #include "weft/runtime/run/fit_program.h"
 #include "weft/runtime/run/local_ranks_member.h"
 #include "weft/runtime/run/rank_program.h"
-#include "weft/runtime/run/step_word.h"
+#include "weft/runtime/run/step_request.h"
 #include "weft/runtime/run/summation_server.h"
-#include "weft/runtime/run/training_part.h"
+#include "weft/runtime/run/serialized_training.h"
 
 namespace weft::run {
 namespace {
@@ -113,7 +113,7 @@ class Loop {
     for (std::int64_t i = 0;; ++i) {
       WEFT_TRY(said, member_.hear(is_first_ ? what_next(i, trouble) : wish()));
       const Word word = said.word;
-      if (word == kGiveUp) return trouble;
+      if (word == kAbort) return trouble;
       outcome_.time_up = word == kTimeUp;
       outcome_.interrupted = word == kInterrupted;
       outcome_.terminated = word == kTerminated;
@@ -130,7 +130,7 @@ class Loop {
         copy_is_due_ = false;
       }
       WEFT_TRY_STATUS(one_step(i, step));
-      WEFT_TRY_STATUS(agree(step + 1, /*wholly=*/word == kGoOnAndKeep));
+      WEFT_TRY_STATUS(agree(step + 1, /*wholly=*/word == kContinueAndGather));
       WEFT_TRY(loss, member_.loss());
       outcome_.last_loss = loss;
       WEFT_TRY(further, further_losses(member_.rank(), training.losses));
@@ -144,7 +144,7 @@ class Loop {
         check_is_due_ = false;
       }
       if (is_first_) trouble = look_at(step + 1);
-      if (word == kGoOnAndKeep) WEFT_TRY_STATUS(keep(step + 1, trouble));
+      if (word == kContinueAndGather) WEFT_TRY_STATUS(keep(step + 1, trouble));
       if (run_.look_every > 0 && (i + 1) % run_.look_every == 0) WEFT_TRY_STATUS(look_at_speeds(step + 1));
     }
     weights_.step = training.first_step + outcome_.steps_done;
@@ -160,7 +160,7 @@ class Loop {
     outcome.weights = std::move(weights_);
     outcome.timelines = std::move(timelines_);
     outcome.rank = member_.number();
-    outcome.by_definition = program::find_by_definition(member_.rank().program());
+    outcome.by_definition = program::find_reference_ops(member_.rank().program());
     outcome.bytes = member_.rank().bytes();
   }
 
@@ -180,7 +180,7 @@ class Loop {
 
   // With local steps, copies diverge until the next average, or until the tensors are gathered.
   Status agree(std::int64_t done, bool wholly) {
-    const std::int64_t alone = member_.steps_alone();
+    const std::int64_t alone = member_.steps_between_averages();
     if (alone == 1) return {};
     member_.part();
     alike_ = wholly || done % alone == 0;
@@ -208,20 +208,20 @@ class Loop {
   }
 
   Word what_next(std::int64_t i, const Status& trouble) {
-    if (!trouble.ok()) return kGiveUp;
+    if (!trouble.ok()) return kAbort;
     if (i == run_.training.steps) return kDone;
     if (std::exchange(wants_other_plan_, false)) return kChangePlan;
-    if (const Word asked = asked_to_stop(); asked != kGoOn) return asked;
+    if (const Word asked = asked_to_stop(); asked != kContinue) return asked;
     if (run_.training.until && Clock::now() >= *run_.training.until) return kTimeUp;
-    return run_.is_due && run_.is_due(run_.training.first_step + i + 1) ? kGoOnAndKeep : kGoOn;
+    return run_.is_due && run_.is_due(run_.training.first_step + i + 1) ? kContinueAndGather : kContinue;
   }
 
   // The word of a rank other than 0: ranks that are processes receive their own signals.
-  Word wish() const { return everywhere_ || is_process_ ? asked_to_stop() : kGoOn; }
+  Word wish() const { return everywhere_ || is_process_ ? asked_to_stop() : kContinue; }
 
   Word asked_to_stop() const {
     if (run_.training.terminated && run_.training.terminated()) return kTerminated;
-    return run_.training.interrupted && run_.training.interrupted() ? kInterrupted : kGoOn;
+    return run_.training.interrupted && run_.training.interrupted() ? kInterrupted : kContinue;
   }
 
   Status look_at(std::int64_t done) const {
@@ -255,7 +255,7 @@ class Loop {
   }
 
   Member& member_;
-  BatchesAhead batches_;
+  BatchPrefetcher batches_;
   const DistributedRun& run_;
   Weights weights_;
   const bool everywhere_, is_first_;
@@ -279,7 +279,7 @@ Error explain(const RankFailure& failure, const transport::Death* death, std::in
   constexpr std::string_view kHint =
       "the last checkpoint is complete: LOAD it, and TRAIN continues from there";
   if (failure.died || death != nullptr)
-    return world_error(fmt::format("{} died in step {}, and the others stopped: {}",
+    return environment_error(fmt::format("{} died in step {}, and the others stopped: {}",
                                    who(failure.died ? failure.rank : death->rank, ranks),
                                    print_exact(step + 1), failure.died ? failure.error.message : death->how),
                        std::string(kHint));
@@ -320,8 +320,8 @@ bool has_death(const transport::Job& job, const Status& status) {
 
 }  // namespace
 
-Status do_training_part(const std::shared_ptr<transport::Job>& job, std::span<const std::byte> work) {
-  (void)told_to_end();  // starts handling SIGTERM: rank 0 may receive it too, and saves
+Status run_training_rank(const std::shared_ptr<transport::Job>& job, std::span<const std::byte> work) {
+  (void)received_sigterm();  // starts handling SIGTERM: rank 0 may receive it too, and saves
   WEFT_TRY(part, read_training_part(work));
   if (job->rank() >= part.options.ranks) return serve_sums(part.plan, job, part.options);
   WEFT_TRY(feed, open_recipe(part.feed, part.plan.graph));
@@ -329,7 +329,7 @@ Status do_training_part(const std::shared_ptr<transport::Job>& job, std::span<co
   part.start.tensors.clear();
   DistributedRun run;
   run.training.first_step = part.first_step;
-  run.training.terminated = told_to_end;
+  run.training.terminated = received_sigterm;
   run.training.schedule = part.schedule;
   run.measure_from = part.watch.measure_from;
   run.check_every = part.watch.check_every;
@@ -356,7 +356,7 @@ Result<DistributedOutcome> run_distributed(const distribute::DistributedPlan& pl
     if (launched != nullptr)
       return user_error("ranks on one GPU are threads of one process, so no launcher can start them",
                         "run weft without the launcher");
-    WEFT_TRY(made, exec::GpuMeeting::make(options.gpu));
+    WEFT_TRY(made, exec::GpuRendezvous::make(options.gpu));
     meeting.meeting = std::move(made);
   }
   DistributedOutcome outcome;
@@ -382,7 +382,7 @@ Result<DistributedOutcome> run_distributed(const distribute::DistributedPlan& pl
   const auto bytes = [&]() -> Result<std::vector<std::byte>> {
     const std::string recipe = feed.recipe();
     if (recipe.empty())
-      return world_error("other processes cannot read this data",
+      return environment_error("other processes cannot read this data",
                          "SET transport = inproc runs ranks as threads");
     return print_training_part(plan, options, recipe, start, run.training.first_step, run.training.schedule,
                                {run.measure_from, run.check_every, run.keep_every, run.look_every});

@@ -17,7 +17,7 @@
 
 #include "weft/base/result.h"
 #include "weft/parallel/distribute/distribute.h"
-#include "weft/program/tasks/by_definition.h"
+#include "weft/program/tasks/reference_ops.h"
 #include "weft/program/tasks/program.h"
 #include "weft/program/tasks/timeline.h"
 #include "weft/runtime/run/feed.h"
@@ -73,7 +73,7 @@ struct DistributedOutcome {
   std::vector<std::vector<program::Timeline>> timelines;
 
   std::int32_t rank = 0;                             // of this process; rank 0 reports
-  std::vector<program::ByDefinition> by_definition;  // on rank 0: operators without a kernel
+  std::vector<program::ReferenceOps> by_definition;  // on rank 0: operators without a kernel
   std::int64_t bytes = 0;                            // memory of rank 0
 };
 

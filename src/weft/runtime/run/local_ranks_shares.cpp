@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "weft/parallel/pipeline/in_time.h"
+#include "weft/parallel/pipeline/pipelined_plan.h"
 #include "weft/parallel/pipeline/unroll.h"
 #include "weft/plan/ops/operators.h"
 
@@ -132,7 +132,7 @@ Result<std::vector<SharedSource>> sources_in_time(const distribute::DistributedP
     source.shares.clear();
     for (std::int32_t rank = 0; rank < distribution.mesh.ranks(); ++rank) {
       const bool held = (stages[source.node.value] >> pipeline::stage_of(distribution, rank) & 1) != 0;
-      source.shares.push_back(pipeline::shares_in_time(plan, source.node, rank));
+      source.shares.push_back(pipeline::pipelined_shares(plan, source.node, rank));
       source.held.push_back(held);
     }
   }

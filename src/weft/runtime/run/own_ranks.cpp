@@ -34,7 +34,7 @@ Result<std::string> run_own_ranks(const OwnRanks& request) {
   std::error_code failure;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", failure);
   if (failure)
-    return world_error(fmt::format("cannot find this program by /proc/self/exe: {}", failure.message()),
+    return environment_error(fmt::format("cannot find this program by /proc/self/exe: {}", failure.message()),
                        "mount /proc");
   transport::LaunchOptions options;
   options.ranks = request.ranks;
@@ -55,10 +55,10 @@ Result<std::string> run_own_ranks(const OwnRanks& request) {
   };
   WEFT_TRY(end, transport::launch(options));
   if (end.timed_out) {
-    return world_error(fmt::format("weft {} took longer than {} s and was stopped", request.command,
+    return environment_error(fmt::format("weft {} took longer than {} s and was stopped", request.command,
                                    request.timeout.count() / 1000));
   }
-  if (end.code() != 0) return world_error(complaint.empty() ? end.what() : complaint);
+  if (end.code() != 0) return environment_error(complaint.empty() ? end.what() : complaint);
   return answer;
 }
 

@@ -22,7 +22,7 @@ using nlohmann::json;
 constexpr std::uint64_t kComparisons = 0x636f6d7061726521;  // a topic group used only here
 constexpr std::size_t kMostShown = 200;                     // characters per value
 
-std::string print_word(const RankWord& word) {
+std::string print_word(const RankMessage& word) {
   json made = {{"at", word.at}, {"claims", json::array()}};
   for (const Claim& claim : word.claims)
     made["claims"].push_back({claim.what, claim.value, claim.shown, claim.hint});
@@ -31,9 +31,9 @@ std::string print_word(const RankWord& word) {
   return made.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-RankWord read_word(const std::string& text) {
+RankMessage read_word(const std::string& text) {
   const json read = json::parse(text);
-  RankWord word;
+  RankMessage word;
   word.at = read.at("at");
   for (const json& claim : read.at("claims"))
     word.claims.push_back({claim.at(0), claim.at(1), claim.at(2), claim.at(3)});
@@ -52,7 +52,7 @@ std::string_view has(const std::vector<std::int32_t>& ranks) { return ranks.size
 
 }  // namespace
 
-Sides take_sides(const std::vector<RankValue>& values) {
+Sides split_by_majority(const std::vector<RankValue>& values) {
   std::map<std::string_view, std::vector<std::int32_t>> groups;
   for (const RankValue& each : values) groups[each.value].push_back(each.rank);
   const auto larger = [](const auto& a, const auto& b) {
@@ -66,11 +66,11 @@ Sides take_sides(const std::vector<RankValue>& values) {
   return sides;
 }
 
-Status compare_words(const std::vector<RankWord>& words, std::int32_t rank) {
+Status compare_messages(const std::vector<RankMessage>& words, std::int32_t rank) {
   using transport::name_ranks;
-  const RankWord& mine = words[static_cast<std::size_t>(rank)];
+  const RankMessage& mine = words[static_cast<std::size_t>(rank)];
   if (mine.error) return *mine.error;
-  for (const RankWord& word : words) {
+  for (const RankMessage& word : words) {
     if (!word.error) continue;
     std::vector<std::int32_t> alike;  // ranks with the same error
     for (std::size_t other = 0; other < words.size(); ++other)
@@ -82,22 +82,22 @@ Status compare_words(const std::vector<RankWord>& words, std::int32_t rank) {
   }
   const auto differ = [&](auto value) -> std::optional<Sides> {
     std::vector<RankValue> values;
-    for (const RankWord& word : words)
+    for (const RankMessage& word : words)
       values.push_back({static_cast<std::int32_t>(values.size()), value(word)});
-    Sides sides = take_sides(values);
+    Sides sides = split_by_majority(values);
     if (sides.odd.empty()) return std::nullopt;
     return sides;
   };
-  const auto word_of = [&](std::int32_t which) -> const RankWord& {
+  const auto word_of = [&](std::int32_t which) -> const RankMessage& {
     return words[static_cast<std::size_t>(which)];
   };
-  if (const auto sides = differ([](const RankWord& word) { return word.at; }))
+  if (const auto sides = differ([](const RankMessage& word) { return word.at; }))
     return user_error(fmt::format("{} {} another statement than {}: {}, not {}", name_ranks(sides->odd),
                                   sides->odd.size() == 1 ? "runs" : "run", name_ranks(sides->alike),
                                   cut(word_of(sides->odd.front()).at), cut(word_of(sides->alike.front()).at)),
                       "run the same statements on all ranks of a launcher");
   for (const Claim& claim : mine.claims) {
-    const auto value_of = [&](const RankWord& word) {
+    const auto value_of = [&](const RankMessage& word) {
       const auto found = std::ranges::find(word.claims, claim.what, &Claim::what);
       return found == word.claims.end() ? std::string() : found->value;
     };
@@ -108,7 +108,7 @@ Status compare_words(const std::vector<RankWord>& words, std::int32_t rank) {
     if (claim.shown)
       message += fmt::format(": '{}', not '{}'", cut(value_of(word_of(sides->odd.front()))),
                              cut(value_of(word_of(sides->alike.front()))));
-    return world_error(std::move(message), claim.hint);
+    return environment_error(std::move(message), claim.hint);
   }
   return {};
 }
@@ -150,7 +150,7 @@ void RankComparison::talk() {
     try {
       for (const transport::Parcel& parcel : *all) words_.push_back(read_word(parcel.bytes));
     } catch (const json::exception&) {
-      outcome_ = world_error("cannot read a message from another rank", "run the same weft on all hosts");
+      outcome_ = environment_error("cannot read a message from another rank", "run the same weft on all hosts");
     }
     return;
   }
@@ -160,7 +160,7 @@ Status RankComparison::end(const Status& mine, std::vector<Claim> claims) {
   if (job_ == nullptr) return mine.ok() ? std::exchange(outcome_, {}) : mine;
   {
     const std::lock_guard lock(mutex_);
-    RankWord word{at_, std::nullopt, std::move(claims)};
+    RankMessage word{at_, std::nullopt, std::move(claims)};
     if (!mine.ok()) word.error = mine.error();
     word_ = print_word(word);
   }
@@ -169,14 +169,14 @@ Status RankComparison::end(const Status& mine, std::vector<Claim> claims) {
   const std::int32_t rank = std::exchange(job_, nullptr)->rank();
   if (!mine.ok()) return mine;
   if (!outcome_.ok()) return std::move(outcome_);
-  return compare_words(words_, rank);
+  return compare_messages(words_, rank);
 }
 
 RankComparison::~RankComparison() {
-  if (job_ != nullptr) (void)end(world_error("it stopped"));
+  if (job_ != nullptr) (void)end(environment_error("it stopped"));
 }
 
-void tell_other_ranks(const Error& error) {
+void notify_other_ranks(const Error& error) {
   if (launched_ranks() <= 1 || has_joined()) return;
   (void)RankComparison("nothing more").end(error);
 }

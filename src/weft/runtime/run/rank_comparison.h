@@ -43,10 +43,10 @@ struct RankValue {
 struct Sides {
   std::vector<std::int32_t> alike, odd;
 };
-Sides take_sides(const std::vector<RankValue>& values);
+Sides split_by_majority(const std::vector<RankValue>& values);
 
 // A rank's message when its work is done.
-struct RankWord {
+struct RankMessage {
   std::string at;  // the statement
   std::optional<Error> error;
   std::vector<Claim> claims;
@@ -54,7 +54,7 @@ struct RankWord {
 
 // The result on `rank`, given the messages of all ranks. It is the same on all ranks, except that a
 // rank returns its own error unchanged.
-Status compare_words(const std::vector<RankWord>& words, std::int32_t rank);
+Status compare_messages(const std::vector<RankMessage>& words, std::int32_t rank);
 
 class RankComparison {
  public:
@@ -84,11 +84,11 @@ class RankComparison {
   std::condition_variable done_;
   std::optional<std::string> word_;  // set when this rank's work is done
   Status outcome_;                   // of talk()
-  std::vector<RankWord> words_;
+  std::vector<RankMessage> words_;
   std::jthread talker_;
 };
 
 // For a rank that exits before it joins the others: they receive the reason when they join.
-void tell_other_ranks(const Error& error);
+void notify_other_ranks(const Error& error);
 
 }  // namespace weft::run

@@ -21,7 +21,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "weft/runtime/run/training_part.h"
+#include "weft/runtime/run/serialized_training.h"
 
 extern char** environ;
 
@@ -74,7 +74,7 @@ Status write_all(int descriptor, std::span<const std::byte> bytes) {
     const ssize_t wrote = ::write(descriptor, bytes.data(), bytes.size());
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote <= 0)
-      return world_error(fmt::format("cannot create shared memory for ranks: {}", std::strerror(errno)));
+      return environment_error(fmt::format("cannot create shared memory for ranks: {}", std::strerror(errno)));
     bytes = bytes.subspan(static_cast<std::size_t>(wrote));
   }
   return {};
@@ -98,26 +98,26 @@ Result<std::string> find_rank_program() {
   // A program without rank_main() would repeat everything it does when started again.
   if (!has_rank_main) {
     if (auto installed = installed_program()) return std::move(*installed);
-    return world_error("this program cannot be started again as a rank",
+    return environment_error("this program cannot be started again as a rank",
                        "call weft::run::rank_main() at the start of main(), or set WEFT_RANK_PROGRAM to a "
                        "program that does; SET transport = inproc runs ranks as threads");
   }
   std::error_code failure;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", failure);
   if (failure)
-    return world_error(
+    return environment_error(
         fmt::format("cannot find this program by /proc/self/exe: {}", failure.message()),
         "mount /proc, or name the program in WEFT_RANK_PROGRAM; SET transport = inproc runs ranks as "
         "threads");
   return program.string();
 }
 
-Result<NamedPart> find_part(const std::string& name, std::span<const NamedPart> more) {
-  const NamedPart own[] = {{kTrainingPart, &do_training_part}};
-  for (const std::span<const NamedPart> parts : {std::span<const NamedPart>(own), more})
-    for (const NamedPart& each : parts)
+Result<NamedRankFunction> find_part(const std::string& name, std::span<const NamedRankFunction> more) {
+  const NamedRankFunction own[] = {{kTrainingPart, &run_training_rank}};
+  for (const std::span<const NamedRankFunction> parts : {std::span<const NamedRankFunction>(own), more})
+    for (const NamedRankFunction& each : parts)
       if (each.name == name) return each;
-  return world_error(fmt::format("this program has no part that is called {}", name));
+  return environment_error(fmt::format("this program has no part that is called {}", name));
 }
 
 transport::Rendezvous meeting_of(std::int32_t rank, const json& orders) {
@@ -130,7 +130,7 @@ transport::Rendezvous meeting_of(std::int32_t rank, const json& orders) {
   return meeting;
 }
 
-int run_rank(std::int32_t rank, int complaints_at, int orders_at, std::span<const NamedPart> more) {
+int run_rank(std::int32_t rank, int complaints_at, int orders_at, std::span<const NamedRankFunction> more) {
   constexpr int kFailed = 2;
   const Mapped given(orders_at);
   std::uint64_t header = 0;
@@ -141,7 +141,7 @@ int run_rank(std::int32_t rank, int complaints_at, int orders_at, std::span<cons
   auto complaints = Complaints::open(complaints_at, orders.at("ranks"));
   if (!complaints.ok()) return kFailed;
   std::shared_ptr<transport::Job> job;
-  const Status status = do_part([&]() -> Status {
+  const Status status = run_guarded([&]() -> Status {
     WEFT_TRY(joined, transport::join(meeting_of(rank, orders)));
     job = std::move(joined);  // join first, because the other ranks wait for it
     WEFT_TRY(found, find_part(orders.at("part"), more));
@@ -154,7 +154,7 @@ int run_rank(std::int32_t rank, int complaints_at, int orders_at, std::span<cons
 
 }  // namespace
 
-std::optional<int> rank_main(std::span<const NamedPart> more) {
+std::optional<int> rank_main(std::span<const NamedRankFunction> more) {
   has_rank_main = true;
   const char* const told = std::getenv(kRankProcess);
   if (told == nullptr) return std::nullopt;
@@ -179,17 +179,17 @@ std::optional<int> rank_main(std::span<const NamedPart> more) {
   }
 }
 
-bool told_to_end() {
+bool received_sigterm() {
   listens_for_end = true;
   return was_told_to_end;
 }
 
-Result<RankOrders> RankOrders::make(const transport::Rendezvous& meeting, std::string_view part,
+Result<RankInput> RankInput::make(const transport::Rendezvous& meeting, std::string_view part,
                                     std::span<const std::byte> work) {
   WEFT_TRY(program, find_rank_program());
-  RankOrders orders(std::move(program), memfd_create("weft orders", MFD_CLOEXEC));
+  RankInput orders(std::move(program), memfd_create("weft orders", MFD_CLOEXEC));
   if (orders.descriptor_ < 0)
-    return world_error(fmt::format("cannot create shared memory for ranks: {}", std::strerror(errno)));
+    return environment_error(fmt::format("cannot create shared memory for ranks: {}", std::strerror(errno)));
   const std::string header = json{
       {"part", part},
       {"ranks", meeting.ranks},
@@ -204,14 +204,14 @@ Result<RankOrders> RankOrders::make(const transport::Rendezvous& meeting, std::s
   return orders;
 }
 
-RankOrders::RankOrders(RankOrders&& other) noexcept
+RankInput::RankInput(RankInput&& other) noexcept
     : program_(std::move(other.program_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
 
-RankOrders::~RankOrders() {
+RankInput::~RankInput() {
   if (descriptor_ >= 0) close(descriptor_);
 }
 
-Result<pid_t> RankOrders::start(std::int32_t rank, const Complaints& complaints) const {
+Result<pid_t> RankInput::start(std::int32_t rank, const Complaints& complaints) const {
   std::vector<char*> environment;
   for (char** each = environ; *each != nullptr; ++each) environment.push_back(*each);
   std::string told =
@@ -243,7 +243,7 @@ Result<pid_t> RankOrders::start(std::int32_t rank, const Complaints& complaints)
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&how);
   if (failed != 0)
-    return world_error(fmt::format("cannot start rank {} as {}: {}", rank, program_, std::strerror(failed)),
+    return environment_error(fmt::format("cannot start rank {} as {}: {}", rank, program_, std::strerror(failed)),
                        "use fewer ranks: LOCAL 2");
   return process;
 }

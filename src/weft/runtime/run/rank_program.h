@@ -34,52 +34,52 @@
 namespace weft::run {
 
 // The work of a rank, given its bytes.
-using RankPart = Status (*)(const std::shared_ptr<transport::Job>& job, std::span<const std::byte> work);
+using RankFunction = Status (*)(const std::shared_ptr<transport::Job>& job, std::span<const std::byte> work);
 
-struct NamedPart {
+struct NamedRankFunction {
   std::string_view name;
-  RankPart part = nullptr;
+  RankFunction part = nullptr;
 };
 
 // If this process was started as a rank, does its work and returns main()'s exit code. Otherwise
 // returns nothing, and this program may start ranks. `more`: the program's own parts besides the
 // library's.
-std::optional<int> rank_main(std::span<const NamedPart> more = {});
+std::optional<int> rank_main(std::span<const NamedRankFunction> more = {});
 
 // In a process started as a rank: whether it has received SIGTERM. Before the first call, SIGTERM
 // ends the process. Terminal signals go to rank 0 only.
-bool told_to_end();
+bool received_sigterm();
 
 // The input of all ranks of a run, in shared memory.
-class RankOrders {
+class RankInput {
  public:
   // Fails if this program cannot be started again, or if there is no memory.
-  static Result<RankOrders> make(const transport::Rendezvous& meeting, std::string_view part,
+  static Result<RankInput> make(const transport::Rendezvous& meeting, std::string_view part,
                                  std::span<const std::byte> work);
-  RankOrders(RankOrders&& other) noexcept;
-  RankOrders& operator=(RankOrders&&) = delete;
-  ~RankOrders();
+  RankInput(RankInput&& other) noexcept;
+  RankInput& operator=(RankInput&&) = delete;
+  ~RankInput();
 
   // Starts a rank. It is killed when the calling thread ends, however that ends.
   Result<pid_t> start(std::int32_t rank, const Complaints& complaints) const;
 
  private:
-  RankOrders(std::string program, int descriptor) : program_(std::move(program)), descriptor_(descriptor) {}
+  RankInput(std::string program, int descriptor) : program_(std::move(program)), descriptor_(descriptor) {}
   std::string program_;
   int descriptor_ = -1;
 };
 
 // Runs `part`, turning exceptions into errors.
 template <class Part>
-Status do_part(const Part& part) {
+Status run_guarded(const Part& part) {
   try {
     return part();
   } catch (const std::bad_alloc&) {
-    return world_error("out of memory", "use a smaller batch or model");
+    return environment_error("out of memory", "use a smaller batch or model");
   } catch (const std::system_error& error) {
     return thread_error(error);
   } catch (const std::exception& error) {
-    return world_error(std::string("internal error: ") + error.what());
+    return environment_error(std::string("internal error: ") + error.what());
   }
 }
 

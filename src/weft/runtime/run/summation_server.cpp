@@ -12,7 +12,7 @@
 #include "weft/runtime/exec/served_sums.h"
 #include "weft/runtime/run/local_ranks_run.h"
 #include "weft/runtime/run/rank_program.h"
-#include "weft/runtime/run/step_word.h"
+#include "weft/runtime/run/step_request.h"
 
 namespace weft::run {
 namespace {
@@ -86,9 +86,9 @@ Status serve_sums(const distribute::DistributedPlan& plan, const std::shared_ptr
       parts.push_back({communicators[g].get(), served.call});
     }
   for (;;) {
-    std::int64_t said = SaidWord{told_to_end() ? kTerminated : kGoOn, whole->rank()}.pack();
+    std::int64_t said = StepRequest{received_sigterm() ? kTerminated : kContinue, whole->rank()}.pack();
     WEFT_TRY_STATUS(whole->all_reduce(&said, &said, 1, comm::ElementType::i64, comm::ReduceOp::max));
-    if (SaidWord::unpack(said).word >= kChangePlan) return {};
+    if (StepRequest::unpack(said).word >= kChangePlan) return {};
     for (const ServersPart& part : parts) WEFT_TRY_STATUS(part.group->run(part.call));
   }
 }

@@ -11,7 +11,7 @@
 #include "weft/device/element_access.h"
 #include "weft/parallel/train/training_plan.h"
 #include "weft/plan/ops/operators.h"
-#include "weft/runtime/run/batches_ahead.h"
+#include "weft/runtime/run/batch_prefetcher.h"
 
 namespace weft::run {
 namespace {
@@ -139,7 +139,7 @@ Error explain_divergence(exec::Rank& rank, const Feed& feed, const Schedule& sch
 Result<TrainingOutcome> run_training(exec::Rank& rank, const Feed& feed, const TrainingRun& run) {
   TrainingOutcome outcome;
   LastCopy copy(rank);
-  BatchesAhead batches(rank, feed);
+  BatchPrefetcher batches(rank, feed);
   rank.count_from(run.first_step + 1);
   const auto begin = Clock::now();
   for (std::int64_t i = 0; i < run.steps; ++i) {

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "weft/base/do_all.h"
+#include "weft/base/parallel_for.h"
 #include "weft/base/hash.h"
 #include "weft/base/number.h"
 #include "weft/base/random.h"
@@ -140,7 +140,7 @@ void write_initial(const plan::NodeView& source, std::uint64_t seed, std::span<s
   // one thread.
   constexpr std::int64_t kPart = 1 << 18;
   const std::int64_t elements = type.elements();
-  do_all(static_cast<std::size_t>((elements + kPart - 1) / kPart), [&](std::size_t part) {
+  parallel_for(static_cast<std::size_t>((elements + kPart - 1) / kPart), [&](std::size_t part) {
     const std::int64_t first = static_cast<std::int64_t>(part) * kPart,
                        end = std::min(first + kPart, elements);
     std::array<double, 256> some;
@@ -197,7 +197,7 @@ std::optional<Tensor> make_master(const Weights& weights, std::string_view name,
   return master;
 }
 
-std::optional<Tensor> fold_lost(const Weights& weights, std::string_view name, const plan::Graph& graph,
+std::optional<Tensor> fold_feedback(const Weights& weights, std::string_view name, const plan::Graph& graph,
                                 const plan::Type& type) {
   const auto found = weights.tensors.find(name);
   if (found == weights.tensors.end()) return std::nullopt;

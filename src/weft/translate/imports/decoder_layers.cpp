@@ -76,7 +76,7 @@ void add_part(LayerText& layer, const Decoder& model, const Rotary& rotary, cons
                                               : name == "q"      ? "b, h, g, s"
                                                                  : "b, h, s"),
                                  name, norm_source(model, name + "_gain")));
-  if (turns && !at_once) add_turned(layer, name, rotary, "e");
+  if (turns && !at_once) add_rotated(layer, name, rotary, "e");
 }
 
 // x + the output of a half block, after its norm or dropout.
@@ -216,9 +216,9 @@ LayerText decoder_experts(const std::string& name, const Decoder& model) {
   layer.size("n", model.experts * model.text_words(), "x * c");
   layer.parameter("norm_gain", {"d"}, "ones", same("post_attention_layernorm.weight"));
   layer.parameter("router", {"d", "x"}, init, turned("block_sparse_moe.gate.weight"));
-  layer.parameter("gate", {"x", "d", "f"}, init, turned_experts("block_sparse_moe.experts.{}.w1.weight"));
-  layer.parameter("up", {"x", "d", "f"}, init, turned_experts("block_sparse_moe.experts.{}.w3.weight"));
-  layer.parameter("down", {"x", "f", "d"}, init, turned_experts("block_sparse_moe.experts.{}.w2.weight"));
+  layer.parameter("gate", {"x", "d", "f"}, init, transposed_experts("block_sparse_moe.experts.{}.w1.weight"));
+  layer.parameter("up", {"x", "d", "f"}, init, transposed_experts("block_sparse_moe.experts.{}.w3.weight"));
+  layer.parameter("down", {"x", "f", "d"}, init, transposed_experts("block_sparse_moe.experts.{}.w2.weight"));
   layer.with("z", fmt::format("SELECT {} FROM y, norm_gain", rms_norm("y", model.epsilon, "norm_gain")));
   layer.with("scores", "SELECT sum(z * router) FROM z, router GROUP BY b, s, x");
   layer.with(

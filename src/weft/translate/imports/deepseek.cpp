@@ -185,7 +185,7 @@ LayerText latent_attention(const std::string& name, const Deepseek& model) {
         as, fmt::format("SELECT {} FROM {}, {} GROUP BY {}",
                         at_once ? fmt::format("rotary({}{})", map, rotary_options(model.turning, "r")) : map,
                         of, weight, indices));
-    if (!at_once) add_turned(layer, as, model.turning, "r");
+    if (!at_once) add_rotated(layer, as, model.turning, "r");
   };
   turned_map("qr", queries, "wq_rotary", "b, h, s, r");
   turned_map("kr", "z", "wk_rotary", "b, s, r");
@@ -291,9 +291,9 @@ LayerText deepseek_experts(const std::string& name, const Deepseek& model) {
   }
   layer.parameter("norm_gain", {"d"}, "ones", same("post_attention_layernorm.weight"));
   layer.parameter("router", {"d", "x"}, init, turned("mlp.gate.weight"));
-  layer.parameter("gate", {"x", "d", "f"}, init, turned_experts("mlp.experts.{}.gate_proj.weight"));
-  layer.parameter("up", {"x", "d", "f"}, init, turned_experts("mlp.experts.{}.up_proj.weight"));
-  layer.parameter("down", {"x", "f", "d"}, init, turned_experts("mlp.experts.{}.down_proj.weight"));
+  layer.parameter("gate", {"x", "d", "f"}, init, transposed_experts("mlp.experts.{}.gate_proj.weight"));
+  layer.parameter("up", {"x", "d", "f"}, init, transposed_experts("mlp.experts.{}.up_proj.weight"));
+  layer.parameter("down", {"x", "f", "d"}, init, transposed_experts("mlp.experts.{}.down_proj.weight"));
   layer.parameter("shared_gate", {"d", "w"}, init, turned("mlp.shared_experts.gate_proj.weight"));
   layer.parameter("shared_up", {"d", "w"}, init, turned("mlp.shared_experts.up_proj.weight"));
   layer.parameter("shared_down", {"w", "d"}, init, turned("mlp.shared_experts.down_proj.weight"));
@@ -373,14 +373,14 @@ Result<Imported> deepseek_of(Request request) {
     body.with("x",
               fmt::format("\n    WITH a AS (SELECT * FROM {0}_attention(x{2}, {1}) AS first_attention)\n"
                           "    SELECT * FROM {0}_mlp(a, f = f) AS first_mlp",
-                          name, sizes, rotary_given(model.turning)),
+                          name, sizes, rotary_call_arguments(model.turning)),
               fmt::format("REPEAT {} TIMES ", model.dense));
   const std::string rest = model.dense > 0 ? fmt::format("layers - {}", model.dense) : "layers";
   body.with("x",
             fmt::format("\n    WITH a AS (SELECT * FROM {0}_attention(x{2}, {1}) AS attention)\n"
                         "    SELECT * FROM {0}_experts(a, f = expert, x = experts, k = k, w = shared, c = "
                         "slots) AS experts",
-                        name, sizes, rotary_given(model.turning)),
+                        name, sizes, rotary_call_arguments(model.turning)),
             fmt::format("REPEAT {} TIMES ", rest));
   if (model.dense > 0) {
     text.call(attention, "first_attention", "model.layers.{}.", model.dense);

@@ -5,11 +5,11 @@
 namespace weft::imports {
 namespace {
 
-constexpr std::size_t kLongestTurn = 16;  // maximum number of layers per repetition
+constexpr std::size_t kLongestPeriod = 16;  // maximum number of layers per repetition
 
 // The shortest period of the layer kinds that occurs at least twice; 0: none.
-std::size_t turn_of(const std::vector<std::size_t>& kinds) {
-  for (std::size_t turn = 1; turn <= std::min(kLongestTurn, kinds.size() / 2); ++turn)
+std::size_t period_of(const std::vector<std::size_t>& kinds) {
+  for (std::size_t turn = 1; turn <= std::min(kLongestPeriod, kinds.size() / 2); ++turn)
     if (std::equal(kinds.begin() + static_cast<std::ptrdiff_t>(turn), kinds.end(), kinds.begin()))
       return turn;
   return 0;
@@ -19,7 +19,7 @@ std::size_t turn_of(const std::vector<std::size_t>& kinds) {
 
 std::vector<LayerRun> layer_runs(const std::vector<std::size_t>& kinds) {
   std::vector<LayerRun> runs;
-  if (const std::size_t turn = turn_of(kinds); turn > 0) {
+  if (const std::size_t turn = period_of(kinds); turn > 0) {
     const std::size_t whole = kinds.size() / turn * turn;
     const auto at = [&](std::size_t i) { return kinds.begin() + static_cast<std::ptrdiff_t>(i); };
     runs.push_back({static_cast<std::int64_t>(kinds.size() / turn), {kinds.begin(), at(turn)}, 0});

@@ -64,7 +64,7 @@ Stored turned(std::string tensor, std::size_t inputs) {
   return stored;
 }
 
-Stored turned_experts(std::string tensor) {
+Stored transposed_experts(std::string tensor) {
   Stored stored = turned(std::move(tensor));
   stored.stacked = true;
   return stored;

@@ -38,7 +38,7 @@ Stored same(std::string tensor);
 // `inputs` indices are the inputs.
 Stored turned(std::string tensor, std::size_t inputs = 1);
 // The same for experts, one tensor per expert.
-Stored turned_experts(std::string tensor);
+Stored transposed_experts(std::string tensor);
 
 struct TextSize {
   std::string name;

@@ -68,7 +68,7 @@ std::string bytes_of(const Numbers& numbers, To) {
 }
 
 // An untrusted file must not name other files of this machine.
-bool stays_beside(const std::string& location) {
+bool is_local_path(const std::string& location) {
   const std::filesystem::path path(location);
   return path.is_relative() && std::none_of(path.begin(), path.end(),
                                             [](const std::filesystem::path& part) { return part == ".."; });
@@ -108,7 +108,7 @@ Result<OnnxTensor> tensor_of(const onnx::TensorProto& proto, std::string_view la
     if (tensor.location.empty() || tensor.offset < 0)
       return user_error(
           fmt::format("{}: expected where its data are, found none", formats::shown(proto.name())));
-    if (!stays_beside(tensor.location))
+    if (!is_local_path(tensor.location))
       return user_error(fmt::format("{}: expected data in a file beside this one, found '{}'",
                                     formats::shown(proto.name()), formats::shown(tensor.location)));
     return tensor;

@@ -7,7 +7,7 @@
 
 namespace weft::imports {
 
-Result<std::uint32_t> OnnxResolver::turned_weight(std::uint32_t weight) {
+Result<std::uint32_t> OnnxResolver::transposed_weight(std::uint32_t weight) {
   ModelNode node = made(Operation::transpose, {weight});
   node.order = {1, 0};
   const ModelShape& from = shape(weight);
@@ -39,11 +39,11 @@ Status OnnxResolver::add_gemm() {
   WEFT_TRY(a, operand(0));
   WEFT_TRY(b, operand(1));
   if (whole("transA", 0) != 0) {
-    WEFT_TRY(turned, turned_weight(a));
+    WEFT_TRY(turned, transposed_weight(a));
     a = turned;
   }
   if (whole("transB", 0) != 0) {
-    WEFT_TRY(turned, turned_weight(b));
+    WEFT_TRY(turned, transposed_weight(b));
     b = turned;
   }
   if (real("alpha", 1) != 1 || real("beta", 1) != 1) return user_error("expected alpha and beta of 1");

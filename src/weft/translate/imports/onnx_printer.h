@@ -56,7 +56,7 @@ class OnnxPrinter {
   Names rows_of(Names scores) const;
   // Whether a transpose is only read by products, which name their operands' indices themselves. It
   // needs no entry.
-  bool is_turned_in_place(std::size_t n) const;
+  bool is_transposed_inline(std::size_t n) const;
   // "features.0.weight" becomes features_0_weight.
   static std::string plain(std::string_view id);
   std::string unique(std::string name);

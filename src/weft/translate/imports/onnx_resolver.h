@@ -144,7 +144,7 @@ class OnnxResolver {
   Status add_cast();
 
   // Products, convolutions, pools, norms.
-  Result<std::uint32_t> turned_weight(std::uint32_t weight);
+  Result<std::uint32_t> transposed_weight(std::uint32_t weight);
   Result<ModelShape> product_shape(std::uint32_t a, std::uint32_t b) const;
   Status add_matmul();
   Status add_gemm();

@@ -50,7 +50,7 @@ Result<OnnxText> OnnxPrinter::print(std::string_view kind) {
     }
     const std::uint32_t value = file_.result(n);
     if (uses_[value] == 0) continue;
-    if (is_turned_in_place(n)) {
+    if (is_transposed_inline(n)) {
       turned_.emplace(value, n);
       continue;
     }
@@ -114,7 +114,7 @@ OnnxPrinter::Names OnnxPrinter::rows_of(Names scores) const {
   return scores;
 }
 
-bool OnnxPrinter::is_turned_in_place(std::size_t n) const {
+bool OnnxPrinter::is_transposed_inline(std::size_t n) const {
   const std::uint32_t value = file_.result(n);
   if (file_.nodes[n].operation != Operation::transpose) return false;
   if (model_.loss && file_.outputs[0] == value) return uses_[value] == 2;
@@ -122,7 +122,7 @@ bool OnnxPrinter::is_turned_in_place(std::size_t n) const {
   const std::size_t reader = reader_[value];
   if (model_.repeated && model_.repeated->node == reader) return false;
   return file_.nodes[reader].operation == Operation::matmul ||
-         (file_.nodes[reader].operation == Operation::transpose && is_turned_in_place(reader));
+         (file_.nodes[reader].operation == Operation::transpose && is_transposed_inline(reader));
 }
 
 std::string OnnxPrinter::plain(std::string_view id) {

@@ -60,7 +60,7 @@ void add_attention_of(LayerText& layer, const ParallelModel& model) {
                model.attention_bias
                    ? fmt::format("SELECT sum(n * w{0}) + b{0} FROM n, w{0}, b{0} GROUP BY {1}", part, indices)
                    : fmt::format("SELECT sum(n * w{0}) FROM n, w{0} GROUP BY {1}", part, indices));
-    if (part[0] != 'v' && !model.alibi) add_turned(layer, part, model.rotary, "e");
+    if (part[0] != 'v' && !model.alibi) add_rotated(layer, part, model.rotary, "e");
   }
   if (model.alibi) add_slopes(layer, model);
   layer.with("scores", model.alibi
@@ -179,7 +179,7 @@ Result<Imported> parallel_model(Request& request, const ParallelModel& model, He
   if (!model.alibi) add_rotary_tables(body, {model.rotary});
   body.with("x",
             fmt::format("SELECT * FROM {}_block(x{}, h = h, g = g, e = e, f = f) AS block", request.name,
-                        rotary_given(model.rotary)),
+                        rotary_call_arguments(model.rotary)),
             "REPEAT layers TIMES ");
   text.call(block, "block", model.prefix + (model.prefix == "transformer." ? "h.{}." : "layers.{}."),
             model.layers);

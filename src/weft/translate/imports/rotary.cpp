@@ -284,7 +284,7 @@ std::string rotary_arguments(const Rotary& rotary) {
   return rotary.scaled() ? ", cosine[s, i], sine[s, i]" : "";
 }
 
-std::string rotary_given(const Rotary& rotary) {
+std::string rotary_call_arguments(const Rotary& rotary) {
   return rotary.scaled() ? fmt::format(", cosine{0}, sine{0}", rotary.suffix) : "";
 }
 
@@ -297,7 +297,7 @@ std::string rotary_options(const Rotary& rotary, const std::string& features) {
   return fmt::format(", along => s, pairs => {}, base => {}", features, rotary.base);
 }
 
-void add_turned(LayerText& layer, const std::string& name, const Rotary& rotary,
+void add_rotated(LayerText& layer, const std::string& name, const Rotary& rotary,
                 const std::string& features) {
   const std::string rest = rotary.partial ? fmt::format(", {}_rest", name) : "";
   if (rotary.partial)

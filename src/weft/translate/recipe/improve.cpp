@@ -12,7 +12,7 @@ namespace {
 // A smaller gain is ignored: estimates are not that accurate.
 constexpr double kLeastGain = 0.005;
 
-bool better_price(const RecipePrice& a, const RecipePrice& b) {
+bool better_price(const RecipeCost& a, const RecipeCost& b) {
   if (a.fits != b.fits) return a.fits;
   if (!a.fits) return a.peak_bytes < (1 - kLeastGain) * b.peak_bytes;
   return a.seconds < (1 - kLeastGain) * b.seconds;
@@ -20,7 +20,7 @@ bool better_price(const RecipePrice& a, const RecipePrice& b) {
 
 class RecipeImprover {
  public:
-  RecipeImprover(RecipePricer& pricer, const Recipe& today, const ImproveOptions& options)
+  RecipeImprover(RecipeEstimator& pricer, const Recipe& today, const ImproveOptions& options)
       : pricer_(pricer), today_(today), options_(options) {}
 
   Result<Improvement> run() {
@@ -28,7 +28,7 @@ class RecipeImprover {
     made_.today = today;
     today_ = today.recipe;
     Climb best{std::move(today), {}};
-    for (PricedRecipe& start : starts()) {
+    for (EstimatedRecipe& start : starts()) {
       Climb made = climb(std::move(start));
       if (better_price(made.reached.price, best.reached.price)) best = std::move(made);
     }
@@ -47,56 +47,56 @@ class RecipeImprover {
 
  private:
   double best_seconds() const {
-    const RecipePrice& price = made_.better ? made_.better->price : made_.today.price;
+    const RecipeCost& price = made_.better ? made_.better->price : made_.today.price;
     return price.fits ? price.seconds : std::numeric_limits<double>::infinity();
   }
   bool over() const {
-    const search::InTimeProblem& problem = pricer_.problem();
-    return std::chrono::steady_clock::now() >= problem.until || pricer_.priced() >= options_.most_priced ||
+    const search::PipelineProblem& problem = pricer_.problem();
+    return std::chrono::steady_clock::now() >= problem.until || pricer_.priced() >= options_.max_estimates ||
            (problem.watching.interrupted && problem.watching.interrupted());
   }
 
   // A local optimum, and the changes that led to it from today's recipe.
   struct Climb {
-    PricedRecipe reached;
+    EstimatedRecipe reached;
     std::vector<TrailStep> trail;
 
-    void go_to(PricedRecipe next) {
+    void go_to(EstimatedRecipe next) {
       trail.push_back({changes(reached.recipe, next.recipe), reached.price, next.price});
       reached = std::move(next);
     }
   };
 
-  Climb climb(PricedRecipe start) {
+  Climb climb(EstimatedRecipe start) {
     Climb made{made_.today, {}};
     if (!same_plan(start.recipe, made_.today.recipe)) made.go_to(std::move(start));
-    while (std::optional<PricedRecipe> next = best_neighbour(made.reached)) made.go_to(std::move(*next));
+    while (std::optional<EstimatedRecipe> next = best_neighbour(made.reached)) made.go_to(std::move(*next));
     return made;
   }
 
-  std::optional<PricedRecipe> best_neighbour(const PricedRecipe& from) {
-    std::optional<PricedRecipe> best;
+  std::optional<EstimatedRecipe> best_neighbour(const EstimatedRecipe& from) {
+    std::optional<EstimatedRecipe> best;
     for (const Recipe& next : neighbours(from.recipe)) {
       if (over()) break;
-      std::optional<PricedRecipe> priced = price_in_words(next);
+      std::optional<EstimatedRecipe> priced = estimate_expressible(next);
       if (priced && better_price(priced->price, best ? best->price : from.price)) best = std::move(priced);
     }
     return best;
   }
 
   // Today's recipe and the planner's plans as recipes, best first.
-  std::vector<PricedRecipe> starts() {
-    std::vector<PricedRecipe> made = {made_.today};
+  std::vector<EstimatedRecipe> starts() {
+    std::vector<EstimatedRecipe> made = {made_.today};
     if (over()) return made;
-    const search::InTimeProblem& problem = pricer_.problem();
+    const search::PipelineProblem& problem = pricer_.problem();
     std::vector<distribute::Distribution> found;
-    if (Result<search::ChosenInTime> chosen = search::choose_in_time(problem); chosen.ok()) {
+    if (Result<search::ChosenPipeline> chosen = search::choose_pipeline(problem); chosen.ok()) {
       found.push_back(chosen->distribution);
       if (chosen->megatron) found.push_back(chosen->megatron->distribution);
-      planned_ = static_cast<const search::PlanInTime&>(*chosen);
+      planned_ = static_cast<const search::PipelinePlan&>(*chosen);
       const GatheredRecipe gathered = gather(chosen->distribution, pricer_.roles(), today_);
       made_.beyond_lost = gathered.lost;
-      if (!in_words_of(options_.language, gathered.recipe, today_))
+      if (!expressible_in(options_.language, gathered.recipe, today_))
         for (const Change& change : changes(today_, gathered.recipe))
           if (change.what != "tensor" && change.what != "data" && change.what != "micro-batch")
             made_.beyond_lost.push_back(
@@ -115,11 +115,11 @@ class RecipeImprover {
         families.ok())
       for (const search::Alternative& family : *families) found.push_back(family.distribution);
     for (const distribute::Distribution& one : found) {
-      std::optional<PricedRecipe> priced = price_in_words(gather(one, pricer_.roles(), today_).recipe);
-      const auto is_same = [&](const PricedRecipe& other) { return same_plan(other.recipe, priced->recipe); };
+      std::optional<EstimatedRecipe> priced = estimate_expressible(gather(one, pricer_.roles(), today_).recipe);
+      const auto is_same = [&](const EstimatedRecipe& other) { return same_plan(other.recipe, priced->recipe); };
       if (priced && std::ranges::none_of(made, is_same)) made.push_back(std::move(*priced));
     }
-    std::ranges::stable_sort(made, [](const PricedRecipe& a, const PricedRecipe& b) {
+    std::ranges::stable_sort(made, [](const EstimatedRecipe& a, const EstimatedRecipe& b) {
       if (a.price.fits != b.price.fits) return a.price.fits;
       return a.price.fits ? a.price.seconds < b.price.seconds : a.price.peak_bytes < b.price.peak_bytes;
     });
@@ -127,27 +127,27 @@ class RecipeImprover {
   }
 
   // Empty if the language cannot express it, or if it contradicts the model or the cluster.
-  std::optional<PricedRecipe> price_in_words(const Recipe& recipe) {
-    std::optional<Recipe> said = in_words_of(options_.language, recipe, today_);
+  std::optional<EstimatedRecipe> estimate_expressible(const Recipe& recipe) {
+    std::optional<Recipe> said = expressible_in(options_.language, recipe, today_);
     if (!said) return std::nullopt;
     // Launchers split layers into equal stages.
     const auto alike = [&] { return pricer_.layers() % (said->pipeline * said->virtual_stages) == 0; };
     while (said->virtual_stages > 1 && !alike()) --said->virtual_stages;
     if (!alike()) return std::nullopt;
-    Result<PricedRecipe> priced = pricer_.price(*said);
+    Result<EstimatedRecipe> priced = pricer_.price(*said);
     return priced.ok() ? std::optional(std::move(*priced)) : std::nullopt;
   }
 
-  RecipePricer& pricer_;
+  RecipeEstimator& pricer_;
   Recipe today_;
   ImproveOptions options_;
-  std::optional<search::PlanInTime> planned_;
+  std::optional<search::PipelinePlan> planned_;
   Improvement made_;
 };
 
 }  // namespace
 
-Result<Improvement> improve(RecipePricer& pricer, const Recipe& today, const ImproveOptions& options) {
+Result<Improvement> improve(RecipeEstimator& pricer, const Recipe& today, const ImproveOptions& options) {
   return RecipeImprover(pricer, today, options).run();
 }
 

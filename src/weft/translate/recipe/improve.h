@@ -18,7 +18,7 @@
 
 #include "weft/base/result.h"
 #include "weft/translate/recipe/languages.h"
-#include "weft/translate/recipe/price_recipe.h"
+#include "weft/translate/recipe/recipe_cost.h"
 
 namespace weft::recipe {
 
@@ -29,7 +29,7 @@ Written print(Language language, const Recipe& recipe);
 
 // The recipe as the language can express it: unsupported settings are replaced. Empty if it cannot
 // be expressed at all. `today`: what the user's program already does besides.
-std::optional<Recipe> in_words_of(Language language, Recipe recipe, const Recipe& today);
+std::optional<Recipe> expressible_in(Language language, Recipe recipe, const Recipe& today);
 
 // "tensor 8, pipeline 2, data 4, micro-batch 1 (16 per step), ZeRO 1"
 std::string describe(const Recipe& recipe);
@@ -44,18 +44,18 @@ std::vector<Recipe> neighbours(const Recipe& recipe);
 
 struct TrailStep {
   std::vector<Change> changes;
-  RecipePrice before, after;
+  RecipeCost before, after;
 };
 
 struct Improvement {
-  PricedRecipe today;
-  std::optional<PricedRecipe> better;  // empty: no candidate is better
+  EstimatedRecipe today;
+  std::optional<EstimatedRecipe> better;  // empty: no candidate is better
   // The steps from today's recipe. If the climb started from a planner's plan, that is the first
   // step.
   std::vector<TrailStep> trail;
   // The planner's own plan, if it is faster than any the language can express, and what the
   // language lacks.
-  std::optional<search::PlanInTime> beyond;
+  std::optional<search::PipelinePlan> beyond;
   std::vector<std::string> beyond_lost;
   std::int64_t looked_at = 0;
   bool ended_early = false;
@@ -63,10 +63,10 @@ struct Improvement {
 
 struct ImproveOptions {
   Language language = Language::megatron;
-  std::int64_t most_priced = 400;  // recipes
+  std::int64_t max_estimates = 400;  // recipes
 };
 
 // Fails if today's recipe has no estimate: it contradicts itself, the cluster or the model.
-Result<Improvement> improve(RecipePricer& pricer, const Recipe& today, const ImproveOptions& options);
+Result<Improvement> improve(RecipeEstimator& pricer, const Recipe& today, const ImproveOptions& options);
 
 }  // namespace weft::recipe

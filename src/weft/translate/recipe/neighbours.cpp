@@ -36,7 +36,7 @@ Written print(Language language, const Recipe& recipe) {
   return print_torchtitan(recipe);
 }
 
-std::optional<Recipe> in_words_of(Language language, Recipe recipe, const Recipe& today) {
+std::optional<Recipe> expressible_in(Language language, Recipe recipe, const Recipe& today) {
   if (language != Language::torchtitan && !is_offered(recipe) && recipe.zero != today.zero)
     return std::nullopt;
   if (language == Language::megatron) return recipe;

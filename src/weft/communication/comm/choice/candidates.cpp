@@ -90,19 +90,19 @@ std::int64_t mailbox_bytes(const Setting& setting, std::int64_t bytes) {
 // Kinds whose reduced shares must be gathered afterwards: these have a two-shot algorithm.
 bool has_two_shots(Kind kind) { return kind == Kind::all_reduce || kind == Kind::reduce; }
 
-std::vector<DirectWay> direct_ways(const Setting& setting, std::int64_t bytes) {
-  std::vector<DirectWay> ways;
-  if (mailbox_bytes(setting, bytes) <= DirectTuning{}.mailbox_bytes) ways.push_back(DirectWay::mailbox);
+std::vector<DirectAlgorithm> direct_algorithms(const Setting& setting, std::int64_t bytes) {
+  std::vector<DirectAlgorithm> ways;
+  if (mailbox_bytes(setting, bytes) <= DirectTuning{}.mailbox_bytes) ways.push_back(DirectAlgorithm::mailbox);
   if (setting.kind == Kind::barrier) return ways;
-  if (!has_two_shots(setting.kind) || bytes <= kLargestOneShot) ways.push_back(DirectWay::one_shot);
-  if (has_two_shots(setting.kind)) ways.push_back(DirectWay::two_shot);
-  if (setting.allocated) ways.push_back(DirectWay::in_place);
+  if (!has_two_shots(setting.kind) || bytes <= kLargestOneShot) ways.push_back(DirectAlgorithm::one_shot);
+  if (has_two_shots(setting.kind)) ways.push_back(DirectAlgorithm::two_shot);
+  if (setting.allocated) ways.push_back(DirectAlgorithm::in_place);
   // Threads access each other's buffers directly; for kinds with two shots, the ranks find out at
   // run time.
-  const std::int64_t block = collective::has_block_a_rank(setting.kind) ? bytes / setting.ranks : bytes;
+  const std::int64_t block = collective::has_block_per_rank(setting.kind) ? bytes / setting.ranks : bytes;
   if (!has_two_shots(setting.kind) && !setting.allocated && setting.transport == "shm" &&
       block >= kLeastSingleCopy)
-    ways.push_back(DirectWay::single_copy);
+    ways.push_back(DirectAlgorithm::single_copy);
   return ways;
 }
 
@@ -121,7 +121,7 @@ double staged_copies(Kind kind, double ranks) {
   }
 }
 
-CandidateWork direct_work(DirectWay way, const Setting& setting) {
+CandidateWork direct_work(DirectAlgorithm way, const Setting& setting) {
   const double ranks = setting.ranks;
   const double staged = staged_copies(setting.kind, ranks);
   const bool sums = collective::reduces(setting.kind);
@@ -129,13 +129,13 @@ CandidateWork direct_work(DirectWay way, const Setting& setting) {
   // In a one-shot all_reduce, every rank copies in all of its input and reduces all inputs.
   const bool everything = setting.kind == Kind::all_reduce;
   switch (way) {
-    case DirectWay::mailbox:
-    case DirectWay::one_shot:
-      return alike(ranks, way == DirectWay::mailbox ? 1 : 2,
+    case DirectAlgorithm::mailbox:
+    case DirectAlgorithm::one_shot:
+      return alike(ranks, way == DirectAlgorithm::mailbox ? 1 : 2,
                    {.copied = everything ? 1 : staged, .reduced = everything ? ranks : reduced});
-    case DirectWay::two_shot: return alike(ranks, 3, {.copied = staged, .reduced = reduced});
-    case DirectWay::in_place: return alike(ranks, 2, {.copied = 1 - reduced, .reduced = reduced});
-    case DirectWay::single_copy: return alike(ranks, 2, {.copied = kKernelCopies, .reduced = reduced});
+    case DirectAlgorithm::two_shot: return alike(ranks, 3, {.copied = staged, .reduced = reduced});
+    case DirectAlgorithm::in_place: return alike(ranks, 2, {.copied = 1 - reduced, .reduced = reduced});
+    case DirectAlgorithm::single_copy: return alike(ranks, 2, {.copied = kKernelCopies, .reduced = reduced});
   }
   return {};
 }
@@ -270,21 +270,21 @@ std::optional<CandidateWork> program_work(const Setting& setting, std::string_vi
 
 }  // namespace
 
-std::optional<DirectWay> find_direct_way(std::string_view algorithm) {
-  for (std::size_t index = 0; index < kDirectWays; ++index)
-    if (algorithm == name(static_cast<DirectWay>(index))) return static_cast<DirectWay>(index);
+std::optional<DirectAlgorithm> find_direct_algorithm(std::string_view algorithm) {
+  for (std::size_t index = 0; index < kDirectAlgorithms; ++index)
+    if (algorithm == name(static_cast<DirectAlgorithm>(index))) return static_cast<DirectAlgorithm>(index);
   return std::nullopt;
 }
 
-DirectWay beside_in_place(Kind kind) {
-  return has_two_shots(kind) ? DirectWay::two_shot : DirectWay::one_shot;
+DirectAlgorithm beside_in_place(Kind kind) {
+  return has_two_shots(kind) ? DirectAlgorithm::two_shot : DirectAlgorithm::one_shot;
 }
 
 std::vector<std::string> candidates_for(const Setting& setting, std::int64_t bytes) {
   std::vector<std::string> names;
   if (shares_memory(setting)) {
     names.emplace_back(kDirect);
-    for (const DirectWay way : direct_ways(setting, bytes)) names.emplace_back(name(way));
+    for (const DirectAlgorithm way : direct_algorithms(setting, bytes)) names.emplace_back(name(way));
   }
   const auto& library = collective::shipped_algorithms();
   for (const std::string_view each : library.names()) {
@@ -321,9 +321,9 @@ std::vector<std::string> candidates_for(const Setting& setting, std::int64_t byt
 
 Formula formula_of(const Setting& setting, std::string_view algorithm, const Figures& figures) {
   if (algorithm == kDirect) {  // the lowest latency and the highest bandwidth of all
-    Formula best = formula_of(setting, name(DirectWay::mailbox), figures);
-    for (const DirectWay way : direct_ways(setting, kLargestOneShot)) {
-      if (way == DirectWay::single_copy) continue;  // only if it was measured
+    Formula best = formula_of(setting, name(DirectAlgorithm::mailbox), figures);
+    for (const DirectAlgorithm way : direct_algorithms(setting, kLargestOneShot)) {
+      if (way == DirectAlgorithm::single_copy) continue;  // only if it was measured
       const Formula formula = formula_of(setting, name(way), figures);
       best = {std::min(best.intercept, formula.intercept), std::min(best.slope, formula.slope)};
     }
@@ -333,7 +333,7 @@ Formula formula_of(const Setting& setting, std::string_view algorithm, const Fig
   CandidateWork work = alike(ranks, ranks, {.messages = ranks, .wire = ranks});
   double call = 0;
   if (collective::reduces(setting.kind)) work.rank.reduced = ranks, work.all.reduced = ranks * ranks;
-  if (const auto way = find_direct_way(algorithm)) {
+  if (const auto way = find_direct_algorithm(algorithm)) {
     work = direct_work(*way, setting);
   } else if (const auto program = program_work(setting, algorithm)) {
     work = *program;

@@ -59,9 +59,9 @@ struct Formula {
 
 inline constexpr std::string_view kDirect = "direct";  // the direct algorithm is chosen by size and buffers
 // The direct algorithm with this name: "direct two-shot".
-std::optional<DirectWay> find_direct_way(std::string_view algorithm);
+std::optional<DirectAlgorithm> find_direct_algorithm(std::string_view algorithm);
 // The algorithm of ranks with private buffers while ranks with allocated buffers run in place.
-DirectWay beside_in_place(Kind kind);
+DirectAlgorithm beside_in_place(Kind kind);
 
 // Names of all algorithms that can run a call of this size: direct ones if all ranks share memory,
 // and every shipped program for this number of ranks. Their parameters leave out ranks and root.

@@ -33,7 +33,7 @@ Figures default_figures(double step, double oversubscribed_step, double wire) {
 
 // Seconds per byte of `what` on one thread with the largest measured buffers, which exceed all
 // caches.
-std::optional<double> seconds_a_byte(std::span<const cost::Rate> rates, std::string_view what) {
+std::optional<double> seconds_per_byte_of(std::span<const cost::Rate> rates, std::string_view what) {
   const cost::Rate* largest = nullptr;
   for (const cost::Rate& rate : rates)
     if (rate.what == what && rate.threads == 1 && (largest == nullptr || rate.bytes > largest->bytes))
@@ -62,8 +62,8 @@ void calibrate(Figures& figures, std::string_view transport, std::span<const cos
   figures.oversubscribed_step =
       oversubscribed.empty() ? figures.step * ratio : std::max(median(oversubscribed), figures.step);
   figures.wire = median(wires);
-  if (const auto copy = seconds_a_byte(rates, "copy")) figures.copy = *copy;
-  if (const auto reduce = seconds_a_byte(rates, "reduce f32")) figures.reduce = *reduce;
+  if (const auto copy = seconds_per_byte_of(rates, "copy")) figures.copy = *copy;
+  if (const auto reduce = seconds_per_byte_of(rates, "reduce f32")) figures.reduce = *reduce;
   figures.source = fmt::format("profile of {}", cost::print_date(latest));
 }
 

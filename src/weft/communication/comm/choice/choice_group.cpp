@@ -54,13 +54,13 @@ std::string times(const Scored& one) {
 std::optional<Scored> score(Kind kind, const std::string& algorithm, double from_private,
                             const Times& allocated) {
   Scored one{{algorithm, from_private, {}, {}}, 0, 0};
-  const auto way = find_direct_way(algorithm);
+  const auto way = find_direct_algorithm(algorithm);
   const double handicap = way ? 1 : kHandicap;
   if (!allocated.empty()) {
     const std::optional<double> staged = find(allocated, algorithm);
-    const bool goes_in_place = way == beside_in_place(kind) || way == DirectWay::single_copy;
+    const bool goes_in_place = way == beside_in_place(kind) || way == DirectAlgorithm::single_copy;
     const std::optional<double> in_place =
-        goes_in_place ? find(allocated, name(DirectWay::in_place)) : std::nullopt;
+        goes_in_place ? find(allocated, name(DirectAlgorithm::in_place)) : std::nullopt;
     if (!staged && !in_place) return std::nullopt;
     const bool faster_in_place = in_place && (!staged || *in_place < *staged);
     if (way) one.choice.in_place = faster_in_place;

@@ -46,7 +46,7 @@ std::size_t Communicator::State::QuestionHash::operator()(const Question& questi
           (static_cast<std::uint64_t>(question.algorithm.number) << 48)));
 }
 
-void Communicator::State::apply_news(std::uint64_t number) {
+void Communicator::State::apply_installed(std::uint64_t number) {
   for (Installed& news : agreement->take_installed(number)) installed.push_back(std::move(news));
   forget_decisions();
 }
@@ -72,7 +72,7 @@ Status Communicator::State::check_algorithm(std::string_view algorithm, Kind kin
   if (algorithm.starts_with(kDirect)) {
     if (!direct)
       return user_error(fmt::format("{} needs ranks that share memory", algorithm), "shm or inproc");
-    if (!find_direct_way(algorithm) && algorithm != kDirect)
+    if (!find_direct_algorithm(algorithm) && algorithm != kDirect)
       return user_error(fmt::format("no such algorithm: {}", algorithm));
     return {};
   }
@@ -87,7 +87,7 @@ Result<Runner*> Communicator::State::runner_of(const std::string& algorithm, con
                                                std::optional<bool> in_place) {
   WEFT_TRY_STATUS(check_algorithm(algorithm, call.kind, call.root));
   if (algorithm.starts_with(kDirect)) {
-    DirectWish wish(find_direct_way(algorithm));
+    DirectOptions wish(find_direct_algorithm(algorithm));
     if (in_place) wish.in_place = in_place;
     std::unique_lock lock(sending, std::defer_lock);
     if (options.several_threads) lock.lock();
@@ -127,7 +127,7 @@ Runner* Communicator::State::pair_with(std::int32_t other) {
 }
 
 Result<const Decision*> Communicator::State::decide(const Call& call, std::uint64_t number) {
-  if (agreement->has_news(number)) apply_news(number);
+  if (agreement->has_news(number)) apply_installed(number);
   const auto ranks = static_cast<std::int32_t>(members.size());
   const Question question{.kind = call.kind,
                           .priority = call.priority,

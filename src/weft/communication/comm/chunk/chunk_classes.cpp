@@ -24,7 +24,7 @@ std::int32_t chunks_of_block(const Collective& collective, std::size_t number) {
 }
 
 std::size_t blocks_of(const Collective& collective) {
-  if (!has_block_a_rank(collective.kind)) return 1;
+  if (!has_block_per_rank(collective.kind)) return 1;
   const auto ranks = static_cast<std::size_t>(collective.ranks);
   return collective.kind == Kind::all_to_all ? ranks * ranks : ranks;
 }
@@ -86,7 +86,7 @@ class Flow {
 std::vector<std::int32_t> home_classes(const Collective& collective, ClassGrain grain, Buffer buffer,
                                        std::int32_t rank) {
   std::vector<std::int32_t> classes(static_cast<std::size_t>(extent(collective, buffer, rank)));
-  if (grain == ClassGrain::place || !has_block_a_rank(collective.kind)) {
+  if (grain == ClassGrain::place || !has_block_per_rank(collective.kind)) {
     for (std::size_t i = 0; i < classes.size(); ++i)
       classes[i] = static_cast<std::int32_t>(i) % collective.chunks;
     return classes;

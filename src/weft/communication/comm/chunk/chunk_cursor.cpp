@@ -17,13 +17,13 @@ constexpr std::int64_t kPieces = 8;  // fragments of a chunk that would fit a sl
 
 }  // namespace
 
-std::int64_t ChunkPieces::longest(std::int64_t chunk_bytes) const {
+std::int64_t MessageLimits::longest(std::int64_t chunk_bytes) const {
   if (least_bytes == 0) return slot_bytes;
   return std::min(std::max(chunk_bytes / kPieces, least_bytes), slot_bytes);
 }
 
 ChunkPass::ChunkPass(const ChunkMemory& memory, const ChunkShape& shape, ElementType type, ReduceOp op,
-                     const ChunkPieces& pieces)
+                     const MessageLimits& pieces)
     : memory_(memory),
       shape_(shape),
       type_(type),
@@ -34,7 +34,7 @@ ChunkPass::ChunkPass(const ChunkMemory& memory, const ChunkShape& shape, Element
   slices_ = std::max<std::int64_t>(1, (shape.longest + longest - 1) / longest);
   const std::int64_t slice = std::max<std::int64_t>(1, (shape.longest + slices_ - 1) / slices_);
   slice_bytes_ = slice * element_;
-  chunks_a_message_ = static_cast<std::int32_t>(
+  chunks_per_message_ = static_cast<std::int32_t>(
       std::min<std::int64_t>(room / slice, std::numeric_limits<std::int32_t>::max()));
 }
 
@@ -106,7 +106,7 @@ void ChunkCursor::find_runs(const ChunkPass& pass) {
   const ChunkArea& targets = memory.area(now.target.buffer);
   const bool reads = collective::reads_source(now.op), writes = collective::writes_target(now.op);
   const bool adds = collective::reads_target(now.op);
-  const std::int32_t end = chunk_ + std::min(pass.chunks_a_message(), now.count - chunk_);
+  const std::int32_t end = chunk_ + std::min(pass.chunks_per_message(), now.count - chunk_);
   for (std::int32_t chunk = chunk_; chunk < end; ++chunk) {
     const collective::Extent part = pass.slice(slice_, step_chunk_ + chunk);
     if (part.size == 0) continue;
@@ -212,8 +212,8 @@ void ChunkCursor::end_message(const ChunkPass& pass) {
   begun_ = received_ = false;
   const Step& now = step();
   const std::int32_t count = now.op == Op::nop ? 1 : now.count;
-  if (count - chunk_ > pass.chunks_a_message()) {
-    chunk_ += pass.chunks_a_message();
+  if (count - chunk_ > pass.chunks_per_message()) {
+    chunk_ += pass.chunks_per_message();
     return;
   }
   chunk_ = 0;

@@ -20,7 +20,7 @@ namespace weft::comm {
 // Bounds on message length. A rank forwards a chunk only after all of it has arrived, and until
 // then the next link is idle. So between machines a chunk is split even if it fits a slot, but not
 // into tiny messages.
-struct ChunkPieces {
+struct MessageLimits {
   std::int64_t slot_bytes = 0;   // upper bound
   std::int64_t least_bytes = 0;  // chunks are split down to this; 0: only if they exceed a slot
 
@@ -32,14 +32,14 @@ struct ChunkPieces {
 class ChunkPass {
  public:
   ChunkPass(const ChunkMemory& memory, const ChunkShape& shape, ElementType type, ReduceOp op,
-            const ChunkPieces& pieces);
+            const MessageLimits& pieces);
 
   const ChunkMemory& memory() const { return memory_; }
   ElementType type() const { return type_; }
   ReduceOp op() const { return op_; }
   std::int64_t slices() const { return slices_; }
   std::int64_t slice_bytes() const { return slice_bytes_; }  // of the longest chunk
-  std::int32_t chunks_a_message() const { return chunks_a_message_; }
+  std::int32_t chunks_per_message() const { return chunks_per_message_; }
 
   // The byte range of one slice within a chunk; `number` indexes the chunks that steps move.
   collective::Extent slice(std::int64_t slice, std::int64_t number) const;
@@ -51,7 +51,7 @@ class ChunkPass {
   const ReduceOp op_;
   const std::int64_t element_;
   std::int64_t slices_ = 1, slice_bytes_ = 0;
-  std::int32_t chunks_a_message_ = 1;
+  std::int32_t chunks_per_message_ = 1;
 };
 
 class ChunkCursor {

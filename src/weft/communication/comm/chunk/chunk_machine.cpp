@@ -69,7 +69,7 @@ std::vector<std::size_t> turns_of(const std::vector<Threadblock>& blocks, std::i
 
 struct ReadyProgram::State {
   State(std::shared_ptr<const collective::Program> shared, transport::Endpoint& end,
-        const ChunkPieces& lengths)
+        const MessageLimits& lengths)
       : program(std::move(shared)),
         endpoint(end),
         pieces(lengths),
@@ -78,7 +78,7 @@ struct ReadyProgram::State {
 
   std::shared_ptr<const collective::Program> program;
   transport::Endpoint& endpoint;
-  const ChunkPieces pieces;
+  const MessageLimits pieces;
   transport::Ends ends;
   ChunkShaper shaper;
   ChunkMemory memory;
@@ -90,9 +90,9 @@ struct ReadyProgram::State {
 namespace {
 
 // A call that failed to start.
-class Stillborn final : public Operation {
+class FailedOperation final : public Operation {
  public:
-  Stillborn(Error error, std::string_view algorithm) : error_(std::move(error)), algorithm_(algorithm) {}
+  FailedOperation(Error error, std::string_view algorithm) : error_(std::move(error)), algorithm_(algorithm) {}
   Progress step() override { return Progress::failed; }
   std::int32_t waiting_for() const override { return -1; }
   std::int64_t pieces_done() const override { return 0; }
@@ -193,7 +193,7 @@ class ChunkOperation final : public Operation {
       return Progress::moved;
     }
     if (const auto fault = endpoint_.fault()) {
-      error_ = world_error(fault->text, fault->what == transport::WireFault::What::other_call
+      error_ = environment_error(fault->text, fault->what == transport::WireFault::What::other_call
                                             ? "every rank must make the same calls in the same order"
                                             : "");
       stage_ = Stage::failed;
@@ -281,7 +281,7 @@ Result<std::unique_ptr<ReadyProgram>> ReadyProgram::open(std::shared_ptr<const c
     return user_error(fmt::format("a connection needs a slot of {} bytes at least: {} of {} bytes",
                                   kLongestElement, capacity.slots, capacity.slot_bytes));
   auto state =
-      std::make_unique<State>(std::move(program), endpoint, ChunkPieces{capacity.slot_bytes, least_piece});
+      std::make_unique<State>(std::move(program), endpoint, MessageLimits{capacity.slot_bytes, least_piece});
   const std::vector<transport::Wire> wires = wires_of(*state->program);
   WEFT_TRY(ends, endpoint.open(wires, capacity));
   state->ends = std::move(ends);
@@ -315,7 +315,7 @@ std::unique_ptr<Operation> ReadyProgram::start(const Call& asked) {
     call.type = ElementType::u8;
   }
   const auto fail = [&](Error error) {
-    return std::make_unique<Stillborn>(std::move(error), state.program->name);
+    return std::make_unique<FailedOperation>(std::move(error), state.program->name);
   };
   auto shape = state.shaper.shape(call);
   if (!shape.ok()) return fail(std::move(shape).error());

@@ -31,7 +31,7 @@ class ReadyProgram {
  public:
   // Collective. `program` has passed collective::check with at most `capacity.slots` slots and has
   // as many ranks as the endpoint. Keeps a reference to the endpoint. `least_piece`: see
-  // ChunkPieces::least_bytes.
+  // MessageLimits::least_bytes.
   static Result<std::unique_ptr<ReadyProgram>> open(std::shared_ptr<const collective::Program> program,
                                                     transport::Endpoint& endpoint,
                                                     const transport::Capacity& capacity,

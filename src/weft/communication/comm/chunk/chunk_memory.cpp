@@ -196,7 +196,7 @@ Result<ChunkArea> ChunkMemory::own(Buffer buffer, std::int64_t chunks) {
     if (memory.data) memory.bytes = bytes;
   }
   if (!fits || bytes > memory.bytes)
-    return world_error(
+    return environment_error(
         fmt::format("out of memory for the {} of {}: {} chunks of {}", collective::name(buffer),
                     program_.name, chunks, print_bytes(static_cast<double>(area.stride))),
         "use an algorithm with less scratch, or a smaller message");

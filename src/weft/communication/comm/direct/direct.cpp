@@ -37,8 +37,8 @@ struct DirectGroup::State {
   std::vector<DirectOperation> operations;
 };
 
-std::string_view name(DirectWay way) {
-  constexpr std::array<std::string_view, kDirectWays> kNames = {
+std::string_view name(DirectAlgorithm way) {
+  constexpr std::array<std::string_view, kDirectAlgorithms> kNames = {
       "direct mailbox", "direct one-shot", "direct two-shot", "direct in-place", "direct single-copy"};
   return kNames[static_cast<std::size_t>(way)];
 }
@@ -66,7 +66,7 @@ const void* DirectGroup::lane(const Call& call) const { return state_->lane(call
 
 bool DirectGroup::can_start(const Call& call) const { return state_->free_operation(call) != nullptr; }
 
-Operation* DirectGroup::start(const Call& call, std::uint64_t call_number, const DirectWish& wish) {
+Operation* DirectGroup::start(const Call& call, std::uint64_t call_number, const DirectOptions& wish) {
   DirectOperation* const operation = state_->free_operation(call);
   WEFT_CHECK(operation != nullptr && call.kind != Kind::custom);
   operation->start(call, call_number, wish);

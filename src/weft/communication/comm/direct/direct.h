@@ -42,28 +42,28 @@ namespace weft::comm {
 inline constexpr std::int32_t kLanes = 4;
 
 // The direct algorithms.
-enum class DirectWay : std::uint8_t { mailbox, one_shot, two_shot, in_place, single_copy };
-inline constexpr std::size_t kDirectWays = 5;
-std::string_view name(DirectWay way);  // "direct mailbox"
+enum class DirectAlgorithm : std::uint8_t { mailbox, one_shot, two_shot, in_place, single_copy };
+inline constexpr std::size_t kDirectAlgorithms = 5;
+std::string_view name(DirectAlgorithm way);  // "direct mailbox"
 
 // Requested properties of a direct collective, the same on all ranks; the rest is chosen by size.
-struct DirectWish {
-  std::optional<DirectWay> way = {};
+struct DirectOptions {
+  std::optional<DirectAlgorithm> way = {};
   std::optional<bool> in_place = {};  // whether peers read this rank's accessible buffers in place
 
-  DirectWish() = default;
-  DirectWish(std::optional<DirectWay> wanted) : way(wanted) {  // exactly this algorithm
-    if (way) in_place = *way == DirectWay::in_place;
+  DirectOptions() = default;
+  DirectOptions(std::optional<DirectAlgorithm> wanted) : way(wanted) {  // exactly this algorithm
+    if (way) in_place = *way == DirectAlgorithm::in_place;
   }
 };
 
 // The same on all ranks of a group.
 struct DirectTuning {
   std::int64_t mailbox_bytes = 16 << 10;  // upper bound per rank and call; less among many ranks
-  std::int64_t piece_bytes = 512 << 10;   // upper bound per rank and staged fragment; less among many ranks
-  std::int64_t least_piece_bytes = 64 << 10;
+  std::int64_t fragment_bytes = 512 << 10;   // upper bound per rank and staged fragment; less among many ranks
+  std::int64_t least_fragment_bytes = 64 << 10;
   std::int64_t one_shot_bytes = 16 << 10;  // up to this size, every rank reduces everything
-  std::int32_t pieces_ahead = 2;           // slots of piece_bytes
+  std::int32_t fragments_ahead = 2;           // slots of fragment_bytes
   std::int64_t in_place_bytes = 1024;      // smaller allocated buffers still go through the mailbox
   // From this size on, peers read private buffers through the OS kernel: one copy instead of two.
   // 0: if a trial found it faster, see direct_trial.h. Negative: only on request.
@@ -75,7 +75,7 @@ struct DirectTuning {
 };
 
 // Why a group was poisoned. The communicator defines further reasons.
-inline constexpr std::uint32_t kPoisonedByDeath = 1;
+inline constexpr std::uint32_t kPoisonedByFailure = 1;
 inline constexpr std::uint32_t kPoisonedByMismatch = 2;
 
 class DirectGroup {
@@ -103,7 +103,7 @@ class DirectGroup {
   // previous one of the same priority is done. REQUIRES: can_start, check(call), not custom, `wish`
   // the same on all ranks. An impossible wish is ignored: in place for buffers that are not
   // allocated, the mailbox for large data.
-  Operation* start(const Call& call, std::uint64_t call_number, const DirectWish& wish = {});
+  Operation* start(const Call& call, std::uint64_t call_number, const DirectOptions& wish = {});
   void finish(Operation* operation);
 
   // Waiting, as in Endpoint. wait() spins, yields and sleeps. It polls the words that blocked

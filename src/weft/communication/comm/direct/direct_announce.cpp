@@ -124,7 +124,7 @@ const DirectSource* DirectOperation::source(std::int32_t other, Progress& answer
       known.output = side->reach.reach(other, heap_of(packed, kOutputHeap), header.offsets[1].load(kPlain));
     if ((known.offer == Offer::buffer && known.data == nullptr) ||
         (offers_output && known.output == nullptr)) {
-      answer = fail(world_error(
+      answer = fail(environment_error(
           fmt::format("a buffer of rank {} is in memory that rank {} was not given", other, side->rank)));
       return nullptr;
     }

@@ -110,10 +110,10 @@ Error poison_error(const DirectSide& side) {
   const DirectGroup::Poison poison = unpack_poison(record.cause.load(std::memory_order_acquire));
   switch (poison.reason) {
     case kPoisonedByMismatch: return to_error(read_mismatch(record));
-    case kPoisonedByDeath:
-      return world_error(fmt::format("rank {} died", poison.rank), "shrink the group to continue without it");
+    case kPoisonedByFailure:
+      return environment_error(fmt::format("rank {} died", poison.rank), "shrink the group to continue without it");
     default:
-      return world_error(fmt::format("rank {} aborted the group: reason {}", poison.rank, poison.reason));
+      return environment_error(fmt::format("rank {} aborted the group: reason {}", poison.rank, poison.reason));
   }
 }
 

@@ -35,7 +35,7 @@ DirectLayout::DirectLayout(std::int32_t ranks, const DirectTuning& tuning) : ran
                               kMostMailboxBytes);
   entry_bytes_ = std::min(size(tuning.mailbox_bytes), mailbox_bytes_ / kEntriesAhead);
   // Kinds with a block per rank divide a slot into that many cache lines at least.
-  const std::size_t wish = size(tuning.piece_bytes) * size(tuning.pieces_ahead);
+  const std::size_t wish = size(tuning.fragment_bytes) * size(tuning.fragments_ahead);
   const std::size_t affordable = std::max(kSlotsTogether / (2 * kPriorities * all), kLeastHalfBytes);
   half_bytes_ = lines_around(std::max(std::min(wish, affordable), 2 * all * kCacheLine));
   mailbox_ = pages_around(sizeof(RankCounters) + kPlaces * sizeof(CallHeader));

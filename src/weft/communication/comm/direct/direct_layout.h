@@ -82,7 +82,7 @@ struct alignas(kCacheLine) GroupFacts {
   };
   std::array<Card, transport::kMostLocalRanks> cards;
   // Per priority: whether all ranks can read all others' memory, and the trial results per kind and
-  // size. See first_says().
+  // size. See decide_first().
   struct Agreed {
     std::array<SharedWord, 2> readable;  // used alternately
     std::array<SharedWord, kTrials> trials;

@@ -101,7 +101,7 @@ Progress MailboxStage::step(DirectOperation& operation) {
   return operation.plan.offer == Offer::buffer ? operation.go_on_with(CloseStage{}) : operation.done();
 }
 
-Progress AloneStage::step(DirectOperation& operation) {
+Progress SingleRankStage::step(DirectOperation& operation) {
   const Call& call = operation.call;
   if (has_input(call, 0) && has_output(call, 0)) take_own(operation);
   return operation.done();

@@ -19,7 +19,7 @@ std::int64_t DirectOperation::pieces_done() const {
   return static_cast<std::int64_t>(plan.takes ? cut.taken : cut.copied_in);
 }
 
-void DirectOperation::start(const Call& started, std::uint64_t number, const DirectWish& wish) {
+void DirectOperation::start(const Call& started, std::uint64_t number, const DirectOptions& wish) {
   active = true;
   call = started;
   call_number = number;
@@ -30,13 +30,13 @@ void DirectOperation::start(const Call& started, std::uint64_t number, const Dir
   call.kind == Kind::send ? start_send() : start_collective(wish);
 }
 
-void DirectOperation::start_collective(const DirectWish& wish) {
+void DirectOperation::start_collective(const DirectOptions& wish) {
   stream = &side->streams[static_cast<std::size_t>(call.priority)];
   sequence = stream->started++;
   plan_call(*this, wish);
   if (!plan.small) cut_into_pieces(*this);
   if (side->ranks == 1)
-    stage = AloneStage{};
+    stage = SingleRankStage{};
   else if (plan.small)
     stage = MailboxStage{};
   else if (plan.two_shot)
@@ -91,7 +91,7 @@ void DirectOperation::publish(SharedWord& counter, std::uint64_t pieces_of_call)
   side->ring_others();
 }
 
-void DirectOperation::piece_taken() {
+void DirectOperation::fragment_taken() {
   ++cut.taken;
   // No rank reads the counter if no slot of this call is reused.
   if (cut.count > cut.slots) publish(stream->mine->taken, cut.taken);

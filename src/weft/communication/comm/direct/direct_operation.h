@@ -12,7 +12,7 @@
 
 #include "weft/communication/comm/direct/direct.h"
 #include "weft/communication/comm/direct/direct_blocks.h"
-#include "weft/communication/comm/direct/direct_pieces.h"
+#include "weft/communication/comm/direct/direct_fragments.h"
 #include "weft/communication/comm/direct/direct_plan.h"
 #include "weft/communication/comm/direct/direct_side.h"
 #include "weft/communication/comm/direct/direct_stages.h"
@@ -52,7 +52,7 @@ class DirectOperation final : public Operation {
   Error error() const override { return failure; }
 
   // start() begins the call `started`, finish() ends it.
-  void start(const Call& started, std::uint64_t number, const DirectWish& wish);
+  void start(const Call& started, std::uint64_t number, const DirectOptions& wish);
   void finish();
 
   // Results of a stage. After fail() the operation takes no further step.
@@ -75,7 +75,7 @@ class DirectOperation final : public Operation {
   // Publishes how many fragments of this call this rank has copied in, combined or taken.
   void publish(SharedWord& counter, std::uint64_t pieces_of_call);
   // Marks the next fragment as taken: this rank no longer needs its slots.
-  void piece_taken();
+  void fragment_taken();
   // This rank reads no more data of other ranks. `others_wait`: peers wait for that.
   void finish_reading(bool others_wait);
 
@@ -103,7 +103,7 @@ class DirectOperation final : public Operation {
   std::uint64_t call_number = 0;
   std::uint64_t sequence = 0;  // in the stream
   DirectPlan plan;
-  DirectPieces cut;
+  DirectFragments cut;
   TrialClock clock;
   DirectStage stage;
   bool posted = false;
@@ -111,7 +111,7 @@ class DirectOperation final : public Operation {
   Error failure;
 
  private:
-  void start_collective(const DirectWish& wish);
+  void start_collective(const DirectOptions& wish);
   void start_send();
 };
 

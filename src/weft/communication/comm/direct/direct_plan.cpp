@@ -55,18 +55,18 @@ void offer_buffers(DirectOperation& operation) {
 
 }  // namespace
 
-void plan_call(DirectOperation& operation, const DirectWish& wish) {
+void plan_call(DirectOperation& operation, const DirectOptions& wish) {
   const DirectSide& side = *operation.side;
   const Call& call = operation.call;
   const Blocks& blocks = operation.blocks;
   DirectPlan& plan = operation.plan;
   const auto given = static_cast<std::int64_t>(blocks.most_given());
-  const std::optional<DirectWay> way = wish.way;
+  const std::optional<DirectAlgorithm> way = wish.way;
   plan.small = call.kind == Kind::barrier || (given <= static_cast<std::int64_t>(side.layout.entry_bytes()) &&
-                                              way.value_or(DirectWay::mailbox) == DirectWay::mailbox);
+                                              way.value_or(DirectAlgorithm::mailbox) == DirectAlgorithm::mailbox);
   plan.two_shot = !plan.small && (call.kind == Kind::all_reduce || call.kind == Kind::reduce) &&
-                  way != DirectWay::one_shot &&
-                  (given > side.tuning.one_shot_bytes || (way && *way != DirectWay::mailbox));
+                  way != DirectAlgorithm::one_shot &&
+                  (given > side.tuning.one_shot_bytes || (way && *way != DirectAlgorithm::mailbox));
   plan.gives = plan.two_shot || blocks.gives(side.rank);
   plan.takes = plan.two_shot || blocks.takes(side.rank);
   // Receiving into the own input overwrites data that peers still read; the shares of a two-shot
@@ -85,11 +85,11 @@ void plan_call(DirectOperation& operation, const DirectWish& wish) {
     plan.input_place.offset = reinterpret_cast<std::uintptr_t>(call.input);
     plan.offer = Offer::memory;
   }
-  plan.way = plan.offer == Offer::buffer   ? DirectWay::in_place
-             : plan.offer == Offer::memory ? DirectWay::single_copy
-             : plan.small                  ? DirectWay::mailbox
-             : plan.two_shot               ? DirectWay::two_shot
-                                           : DirectWay::one_shot;
+  plan.way = plan.offer == Offer::buffer   ? DirectAlgorithm::in_place
+             : plan.offer == Offer::memory ? DirectAlgorithm::single_copy
+             : plan.small                  ? DirectAlgorithm::mailbox
+             : plan.two_shot               ? DirectAlgorithm::two_shot
+                                           : DirectAlgorithm::one_shot;
 }
 
 }  // namespace weft::comm

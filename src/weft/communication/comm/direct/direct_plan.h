@@ -1,7 +1,7 @@
 // weft/communication/comm/direct/direct_plan.h -- how one rank runs a call.
 //
 // Decided when the call starts, from its size, the accessibility of its buffers, and the
-// DirectWish.
+// DirectOptions.
 #pragma once
 #include <cstdint>
 
@@ -25,15 +25,15 @@ struct DirectPlan {
   Offer offer = Offer::nothing;                  // where peers find its data
   bool output_offered = false;                   // peers may write into its output
   DirectGroup::Place input_place, output_place;  // if offered
-  DirectWay way = DirectWay::mailbox;            // for reporting
+  DirectAlgorithm way = DirectAlgorithm::mailbox;            // for reporting
 };
 
 // REQUIRES: the operation's call and blocks are set.
-void plan_call(DirectOperation& operation, const DirectWish& wish);
+void plan_call(DirectOperation& operation, const DirectOptions& wish);
 
 // Whether this rank's private input is read through the OS kernel, by request or because a trial
 // found it faster. Also finds out whether that is possible. All ranks get the same result for a
 // reduction. REQUIRES: `small`, `two_shot`, `gives` and `overwrites` of the plan are set.
-bool is_read_through_kernel(DirectOperation& operation, const DirectWish& wish);
+bool is_read_through_kernel(DirectOperation& operation, const DirectOptions& wish);
 
 }  // namespace weft::comm

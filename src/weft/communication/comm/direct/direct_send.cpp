@@ -87,7 +87,7 @@ Progress ReceiveStage::step(DirectOperation& operation) {
 
 void DirectOperation::start_send() {
   stream = nullptr;
-  plan.way = DirectWay::one_shot;
+  plan.way = DirectAlgorithm::one_shot;
   plan.takes = true;
   cut.unit = side->layout.pair_bytes();
   // At least one fragment: the receiver of an empty message still waits for the sender.

@@ -29,7 +29,7 @@ bool all_agree_to_read(DirectOperation& operation) {
   if (since % kCallsBetweenQuestions != 0) return false;
   const std::uint64_t question = since / kCallsBetweenQuestions;
   auto& agreed = operation.side->facts().agreed[stream.priority];
-  return stream.reading.agreed = first_says(agreed.readable[question % 2], question + 1, seen ? 1 : 0) != 0;
+  return stream.reading.agreed = decide_first(agreed.readable[question % 2], question + 1, seen ? 1 : 0) != 0;
 }
 
 bool may_be_read(const DirectOperation& operation) {
@@ -59,10 +59,10 @@ bool try_reading(DirectOperation& operation) {
 
 }  // namespace
 
-bool is_read_through_kernel(DirectOperation& operation, const DirectWish& wish) {
+bool is_read_through_kernel(DirectOperation& operation, const DirectOptions& wish) {
   const DirectSide& side = *operation.side;
   const std::int64_t least = side.tuning.single_copy_bytes;
-  const bool asked = wish.way == DirectWay::single_copy;
+  const bool asked = wish.way == DirectAlgorithm::single_copy;
   const bool readable = (!side.one_process || asked) && all_agree_to_read(operation);
   // For data movement, only ranks that contribute take part in the trial; a rank that is behind
   // with its questions gets the others' answers.

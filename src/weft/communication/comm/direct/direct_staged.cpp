@@ -101,7 +101,7 @@ bool StagedStage::copy_own(DirectOperation& operation) {
   const std::size_t bytes = blocks.bytes(me, me);
   if (target == nullptr || own_copied == bytes) return false;
   const std::size_t now =
-      std::min(bytes - own_copied, static_cast<std::size_t>(operation.side->tuning.piece_bytes));
+      std::min(bytes - own_copied, static_cast<std::size_t>(operation.side->tuning.fragment_bytes));
   std::byte* const to = target + own_copied;
   const std::byte* const from = operation.input() + blocks.sent_at(me, me) + own_copied;
   if (operation.plan.non_temporal)
@@ -134,7 +134,7 @@ bool StagedStage::move_piece(DirectOperation& operation, Progress& answer) {
     moved = true;
   }
   next = 0;
-  operation.piece_taken();
+  operation.fragment_taken();
   return true;
 }
 
@@ -167,12 +167,12 @@ bool StagedStage::combine_piece(DirectOperation& operation, Progress& answer) {
       if (call.op == ReduceOp::avg) device::cpu::finish_average(call.type, target, elements, ranks);
     }
   }
-  operation.piece_taken();
+  operation.fragment_taken();
   return true;
 }
 
 bool slot_is_free(DirectOperation& operation, Progress& answer) {
-  const DirectPieces& cut = operation.cut;
+  const DirectFragments& cut = operation.cut;
   const bool again = cut.copied_in >= cut.slots;
   const std::uint64_t needed = again ? cut.first + cut.copied_in - cut.slots + 1 : cut.half_free_at;
   if (!again && operation.stream->all_finished >= needed) return true;
@@ -193,7 +193,7 @@ Progress StagedStage::step(DirectOperation& operation) {
   Progress answer = Progress::moved;
   if (!operation.posted && !operation.post(answer)) return answer;
   const DirectPlan& plan = operation.plan;
-  const DirectPieces& cut = operation.cut;
+  const DirectFragments& cut = operation.cut;
   const bool copies_in = plan.offer == Offer::slots && cut.copied_in < cut.count;
   const bool takes = plan.takes && cut.taken < cut.count;
   const auto try_copy_in = [&] {

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <variant>
 
-#include "weft/communication/comm/direct/direct_pieces.h"
+#include "weft/communication/comm/direct/direct_fragments.h"
 #include "weft/communication/comm/operation.h"
 
 namespace weft::comm {
@@ -23,7 +23,7 @@ struct Over {
 };
 
 // A group of one rank.
-struct AloneStage {
+struct SingleRankStage {
   Progress step(DirectOperation& operation);
 };
 
@@ -79,7 +79,7 @@ struct ReceiveStage {
   Progress step(DirectOperation& operation);
 };
 
-using DirectStage = std::variant<Over, AloneStage, MailboxStage, StagedStage, TwoShotStage, CloseStage,
+using DirectStage = std::variant<Over, SingleRankStage, MailboxStage, StagedStage, TwoShotStage, CloseStage,
                                  SendStage, ReceiveStage>;
 
 }  // namespace weft::comm

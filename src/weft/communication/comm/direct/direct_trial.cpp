@@ -35,16 +35,16 @@ bool DirectTrial::has_doubled() const {
   return watched_ != kUnknown && watched_ > kMuchSlower * usual_;
 }
 
-DirectTrial::Plan DirectTrial::next(std::uint32_t calls_a_turn, SharedWord& answers) {
+DirectTrial::Plan DirectTrial::next(std::uint32_t calls_per_turn, SharedWord& answers) {
   if (phase_ == Phase::warm_up && calls_ == kWarmUps) {
     begin(Phase::trying);
-  } else if (phase_ == Phase::trying && calls_ == 2 * kTurns * calls_a_turn) {
-    const std::uint64_t answer = first_says(answers, ++questions_, quicker());
+  } else if (phase_ == Phase::trying && calls_ == 2 * kTurns * calls_per_turn) {
+    const std::uint64_t answer = decide_first(answers, ++questions_, quicker());
     known_ = answer != kTimesDoNotTell;
     if (known_) kernel_ = answer == kKernel;
     begin(Phase::settled);
   } else if (phase_ == Phase::settled && calls_ == kWindow) {
-    const bool again = first_says(answers, ++questions_, has_doubled() ? 1 : 0) != 0;
+    const bool again = decide_first(answers, ++questions_, has_doubled() ? 1 : 0) != 0;
     usual_ = std::min(usual_, watched_);
     watched_ = kUnknown;
     calls_ = 0;
@@ -54,7 +54,7 @@ DirectTrial::Plan DirectTrial::next(std::uint32_t calls_a_turn, SharedWord& answ
   switch (phase_) {
     case Phase::warm_up: last_ = {}; break;
     case Phase::trying:
-      last_ = {call / calls_a_turn % 2 != 0, call % calls_a_turn != 0};
+      last_ = {call / calls_per_turn % 2 != 0, call % calls_per_turn != 0};
       if (!last_.is_timed) times_[last_.kernel ? 1 : 0].before = kUnknown;
       break;
     case Phase::settled: last_ = {kernel_, call >= kWindow - kTimed}; break;
@@ -72,7 +72,7 @@ void DirectTrial::note(double seconds) {
   times.before = seconds;
 }
 
-std::uint64_t first_says(SharedWord& word, std::uint64_t question, std::uint64_t mine) {
+std::uint64_t decide_first(SharedWord& word, std::uint64_t question, std::uint64_t mine) {
   std::uint64_t said = word.load(std::memory_order_acquire);
   const std::uint64_t answer = question * (kMostSaid + 1) + mine;
   while (said / (kMostSaid + 1) < question) {

@@ -28,7 +28,7 @@ class DirectTrial {
     bool kernel = false;
     bool is_timed = false;
   };
-  Plan next(std::uint32_t calls_a_turn, SharedWord& answers);
+  Plan next(std::uint32_t calls_per_turn, SharedWord& answers);
   // Records the time of the call last planned by next(). Not called if other work disturbed the
   // call.
   void note(double seconds);
@@ -65,7 +65,7 @@ class DirectTrial {
 // The first rank to ask a question answers it with `mine`; later ranks get that answer. REQUIRES:
 // `question` grows from 1, and no rank asks a question before all ranks have asked the previous
 // one.
-std::uint64_t first_says(SharedWord& word, std::uint64_t question, std::uint64_t mine);
+std::uint64_t decide_first(SharedWord& word, std::uint64_t question, std::uint64_t mine);
 inline constexpr std::uint64_t kMostSaid = 15;
 
 }  // namespace weft::comm

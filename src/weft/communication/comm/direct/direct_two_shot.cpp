@@ -16,13 +16,13 @@
 namespace weft::comm {
 namespace {
 
-std::size_t piece_bytes(const DirectOperation& operation, std::uint64_t piece) {
+std::size_t fragment_bytes(const DirectOperation& operation, std::uint64_t piece) {
   return std::min(operation.cut.unit, operation.blocks.largest() - piece * operation.cut.unit);
 }
 
 // Whole cache lines, so that no two ranks write to the same one.
 Stretch share_of(const DirectOperation& operation, std::uint64_t piece, std::int32_t rank) {
-  const std::size_t bytes = piece_bytes(operation, piece);
+  const std::size_t bytes = fragment_bytes(operation, piece);
   const std::size_t lines = (bytes + kCacheLine - 1) / kCacheLine;
   const auto ranks = static_cast<std::size_t>(operation.side->ranks);
   const auto edge = [&](std::size_t index) { return std::min(index * lines / ranks * kCacheLine, bytes); };
@@ -36,7 +36,7 @@ void copy_in_share(DirectOperation& operation) {
   if (operation.plan.offer == Offer::buffer) return;
   const std::int32_t me = operation.side->rank;
   const Stretch own = share_of(operation, piece, me);
-  const std::size_t bytes = piece_bytes(operation, piece), after = own.first + own.bytes;
+  const std::size_t bytes = fragment_bytes(operation, piece), after = own.first + own.bytes;
   const std::byte* const from = operation.input() + piece * operation.cut.unit;
   std::byte* const to = operation.slot(me, piece, 0);
   const auto put = [&](std::size_t first, std::size_t last) {
@@ -147,7 +147,7 @@ bool TwoShotStage::copy_out(DirectOperation& operation, Progress& answer) {
     moved = true;
   }
   next = 0;
-  operation.piece_taken();
+  operation.fragment_taken();
   return true;
 }
 
@@ -170,7 +170,7 @@ bool TwoShotStage::know_all(DirectOperation& operation, Progress& answer) {
 Progress TwoShotStage::step(DirectOperation& operation) {
   Progress answer = Progress::moved;
   if (!operation.posted && !operation.post(answer)) return answer;
-  const DirectPieces& cut = operation.cut;
+  const DirectFragments& cut = operation.cut;
   const bool reachable = operation.plan.offer == Offer::buffer;
   const auto try_copy_in = [&] {
     if (cut.copied_in == cut.count || (reachable && !all_known)) return false;
@@ -187,7 +187,7 @@ Progress TwoShotStage::step(DirectOperation& operation) {
 
   const bool copies_out = !push && wants_result(operation, operation.side->rank);
   if (cut.combined < cut.copied_in && combine_share(operation, answer)) {
-    if (!copies_out) operation.piece_taken();
+    if (!copies_out) operation.fragment_taken();
     return Progress::moved;
   }
   if (answer == Progress::failed) return answer;

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "weft/communication/comm/gpu/combine_text.h"
+#include "weft/communication/comm/gpu/combine_source.h"
 #include "weft/communication/comm/gpu/gpu_launch.h"
 #include "weft/device/cuda/launch.h"
 
@@ -17,7 +17,7 @@ namespace {
 using device::Address;
 using device::cuda::Code;
 using device::cuda::Gpu;
-using device::cuda::LaunchPlace;
+using device::cuda::LaunchContext;
 
 const std::byte* bytes_at(const void* memory, std::int64_t from) {
   return memory == nullptr ? nullptr : static_cast<const std::byte*>(memory) + from;
@@ -275,7 +275,7 @@ Result<std::unique_ptr<GpuDirect>> GpuDirect::bind(std::shared_ptr<Gpu> gpu, std
   for (const Planned& launch : planned) {
     // The sum is rounded before the division, as on the CPU.
     const std::string text =
-        combine_text(any.type, any.op) +
+        combine_source(any.type, any.op) +
         fmt::format(
             kKernel, fmt::arg("sources", launch.sources), fmt::arg("targets", launch.targets),
             fmt::arg("finished", averages && launch.sources > 1 ? "weft_divided(weft_element(sum), ranks)"
@@ -291,7 +291,7 @@ Result<std::unique_ptr<GpuDirect>> GpuDirect::bind(std::shared_ptr<Gpu> gpu, std
     const auto blocks =
         static_cast<unsigned>(std::clamp<std::int64_t>((packs + kThreads - 1) / kThreads, 1, most));
     state->launches.push_back(std::make_unique<GpuLaunch>(
-        describe(any), [=, pieces = static_cast<unsigned>(launch.pieces)](const LaunchPlace& place) {
+        describe(any), [=, pieces = static_cast<unsigned>(launch.pieces)](const LaunchContext& place) {
           device::cuda::Parameters parameters;
           parameters.pointer(at).whole(ranks);
           return parameters.launch(place, function, {blocks, pieces}, {kThreads, 1});

@@ -11,9 +11,9 @@ namespace weft::comm::gpu {
 
 class GpuLaunch final : public device::cuda::Kernel {
  public:
-  using Do = std::function<device::cuda::Code(const device::cuda::LaunchPlace& at)>;
+  using Do = std::function<device::cuda::Code(const device::cuda::LaunchContext& at)>;
   GpuLaunch(std::string name, Do launch) : launch_(std::move(launch)) { what = std::move(name); }
-  device::cuda::Code launch(const device::cuda::LaunchPlace& at, const program::Task&) const override {
+  device::cuda::Code launch(const device::cuda::LaunchContext& at, const program::Task&) const override {
     return launch_(at);
   }
 

@@ -11,7 +11,7 @@
 #include "weft/communication/comm/chunk/chunk_cursor.h"
 #include "weft/communication/comm/chunk/chunk_memory.h"
 #include "weft/communication/comm/chunk/chunk_shape.h"
-#include "weft/communication/comm/gpu/chunk_text.h"
+#include "weft/communication/comm/gpu/chunk_source.h"
 #include "weft/communication/comm/gpu/gpu_launch.h"
 #include "weft/device/cuda/launch.h"
 
@@ -23,7 +23,7 @@ using device::Address;
 using device::cuda::Code;
 using device::cuda::Gpu;
 using device::cuda::Handle;
-using device::cuda::LaunchPlace;
+using device::cuda::LaunchContext;
 
 constexpr std::int64_t kAllSlots = 32 << 20;  // fits the L2 cache
 constexpr std::int64_t kLeastSlot = 16 << 10;
@@ -208,13 +208,13 @@ Result<std::unique_ptr<GpuProgram>> GpuProgram::bind(std::shared_ptr<Gpu> gpu,
 
   if (blocks > 0) {
     WEFT_TRY(shape, block_shape(blocks, gpu->processors(), program->name));
-    const std::string text = chunk_text(any.type, any.op, shape.threads, shape.resident);
+    const std::string text = chunk_source(any.type, any.op, shape.threads, shape.resident);
     WEFT_TRY(function, gpu->function(text, "weft_chunks"));
     const auto at = [](const device::Memory& memory, std::int64_t from) {
       return device::cuda::pointer(memory.address() + from);
     };
     state->launches.push_back(
-        std::make_unique<GpuLaunch>(program->name, [=, state = state.get()](const LaunchPlace& place) {
+        std::make_unique<GpuLaunch>(program->name, [=, state = state.get()](const LaunchContext& place) {
           const auto counters = at(*state->counters, 0);
           if (const Code code = place.gpu.driver().fill(
                   counters, 0, static_cast<std::size_t>(state->counter_bytes), place.stream);
@@ -226,7 +226,7 @@ Result<std::unique_ptr<GpuProgram>> GpuProgram::bind(std::shared_ptr<Gpu> gpu,
               .pointer(at(*state->tables, place_rows));
           parameters.pointer(counters).pointer(at(*state->slots, 0)).whole(connections).whole(slices);
           parameters.whole(slot_count).whole(slot_bytes).whole(kLongestWait);
-          return parameters.launch_together(place, function, static_cast<unsigned>(blocks),
+          return parameters.launch_cooperative(place, function, static_cast<unsigned>(blocks),
                                             static_cast<unsigned>(shape.threads));
         }));
     if (any.op == ReduceOp::avg && collective::reduces(any.kind)) {
@@ -237,7 +237,7 @@ Result<std::unique_ptr<GpuProgram>> GpuProgram::bind(std::shared_ptr<Gpu> gpu,
         const std::int64_t elements = output_bytes(call, ranks, rank) / element;
         if (elements == 0) continue;
         state->launches.push_back(
-            std::make_unique<GpuLaunch>(program->name, [=, output = call.output](const LaunchPlace& place) {
+            std::make_unique<GpuLaunch>(program->name, [=, output = call.output](const LaunchContext& place) {
               device::cuda::Parameters parameters;
               parameters.pointer(device::cuda::pointer(Address(static_cast<std::byte*>(output))))
                   .whole(elements)
@@ -272,7 +272,7 @@ Status GpuProgram::finish(device::Stream& stream) {
   std::memcpy(&block, state_->seen.data(), sizeof block);
   if (block == 0) return {};
   const auto& [rank, number] = state_->names[static_cast<std::size_t>(block - 1)];
-  return world_error(fmt::format("{} on {}: block {} of rank {} waited for {} s", state_->program->name,
+  return environment_error(fmt::format("{} on {}: block {} of rank {} waited for {} s", state_->program->name,
                                  state_->gpu->name(), number, rank, kLongestWait / 1'000'000'000),
                      "other work on the GPU leaves no room for its blocks");
 }

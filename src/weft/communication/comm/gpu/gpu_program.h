@@ -6,7 +6,7 @@
 //   WEFT_TRY_STATUS(ready->finish(*stream));
 //
 // Ranks are buffers in the memory of one process. Their blocks run side by side in one kernel
-// (chunk_text.h), as they would in one kernel per GPU. NCCL refuses two ranks on one GPU; this
+// (chunk_source.h), as they would in one kernel per GPU. NCCL refuses two ranks on one GPU; this
 // works with a single GPU.
 #pragma once
 #include <cstdint>

@@ -10,11 +10,11 @@ namespace inproc {
 namespace {
 
 // The room and its watcher thread, which exits with the last job.
-class House {
+class ThreadJobHub {
  public:
-  House(std::int32_t ranks, std::chrono::milliseconds timeout)
+  ThreadJobHub(std::int32_t ranks, std::chrono::milliseconds timeout)
       : room_(std::make_shared<Room>(ranks, timeout)), watcher_([room = room_] { room->watch(); }) {}
-  ~House() {
+  ~ThreadJobHub() {
     room_->stop();
     // A handler may release the last job.
     if (watcher_.get_id() == std::this_thread::get_id())
@@ -22,8 +22,8 @@ class House {
     else
       watcher_.join();
   }
-  House(const House&) = delete;
-  House& operator=(const House&) = delete;
+  ThreadJobHub(const ThreadJobHub&) = delete;
+  ThreadJobHub& operator=(const ThreadJobHub&) = delete;
 
   Room& room() const { return *room_; }
 
@@ -34,7 +34,7 @@ class House {
 
 class ThreadJob final : public Job {
  public:
-  ThreadJob(std::shared_ptr<House> house, std::int32_t rank) : house_(std::move(house)), rank_(rank) {}
+  ThreadJob(std::shared_ptr<ThreadJobHub> house, std::int32_t rank) : house_(std::move(house)), rank_(rank) {}
   ~ThreadJob() override { leave(); }
 
   std::int32_t rank() const override { return rank_; }
@@ -64,7 +64,7 @@ class ThreadJob final : public Job {
     return room().agree(rank_, members, topic);
   }
 
-  void on_question(std::function<std::string()>) override {}  // threads are inspected with a debugger
+  void on_doctor_query(std::function<std::string()>) override {}  // threads are inspected with a debugger
 
   void leave() override { room().end({.rank = rank_, .how = "it said goodbye", .left = true}); }
   void die() { room().end({.rank = rank_, .how = "its thread was killed", .left = false}); }
@@ -72,7 +72,7 @@ class ThreadJob final : public Job {
  private:
   Room& room() const { return house_->room(); }
 
-  std::shared_ptr<House> house_;
+  std::shared_ptr<ThreadJobHub> house_;
   std::int32_t rank_;
 };
 
@@ -87,7 +87,7 @@ void kill_thread_rank(Job& job) {
 }  // namespace inproc
 
 std::vector<std::unique_ptr<Job>> make_thread_jobs(std::int32_t ranks, std::chrono::milliseconds timeout) {
-  const auto house = std::make_shared<inproc::House>(ranks, timeout);
+  const auto house = std::make_shared<inproc::ThreadJobHub>(ranks, timeout);
   std::vector<std::unique_ptr<Job>> jobs;
   for (std::int32_t rank = 0; rank < ranks; ++rank)
     jobs.push_back(std::make_unique<inproc::ThreadJob>(house, rank));

@@ -25,12 +25,12 @@ Result<std::size_t> position(std::span<const std::int32_t> members, std::int32_t
 }
 
 Error lost(const Death& death) {
-  if (death.left) return world_error(fmt::format("rank {} has left the job", death.rank));
-  return world_error(fmt::format("rank {} is lost: {}", death.rank, death.how));
+  if (death.left) return environment_error(fmt::format("rank {} has left the job", death.rank));
+  return environment_error(fmt::format("rank {} is lost: {}", death.rank, death.how));
 }
 
 Error late(std::span<const std::int32_t> ranks, std::string_view what, std::chrono::milliseconds timeout) {
-  return world_error(
+  return environment_error(
       fmt::format("{} did not join {} within {}", name_ranks(ranks), what, print_time(timeout)),
       "every rank of a group must make the same calls in the same order");
 }
@@ -70,7 +70,7 @@ Result<std::vector<Parcel>> Room::exchange(std::int32_t rank, std::span<const st
   if (mine.descriptor >= 0) {
     mine.descriptor = duplicate(mine.descriptor);
     if (mine.descriptor < 0)
-      return world_error(fmt::format("a descriptor cannot be handed on: {}", std::strerror(errno)));
+      return environment_error(fmt::format("a descriptor cannot be handed on: {}", std::strerror(errno)));
   }
   // With several exchanges of one topic, joins the earliest one that this rank has not joined.
   const Key key{topic.group, topic.number, {members.begin(), members.end()}};

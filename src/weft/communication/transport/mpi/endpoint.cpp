@@ -154,7 +154,7 @@ class MpiEndpoint final : public Endpoint {
     std::vector<Opening> all(parcels.size());
     for (std::size_t r = 0; r < all.size(); ++r) {
       if (parcels[r].bytes.size() != sizeof mine) {
-        return world_error(fmt::format("rank {} opens no MPI connections: expected {} bytes, found {}",
+        return environment_error(fmt::format("rank {} opens no MPI connections: expected {} bytes, found {}",
                                        members_[r], sizeof mine, parcels[r].bytes.size()));
       }
       std::memcpy(&all[r], parcels[r].bytes.data(), sizeof mine);

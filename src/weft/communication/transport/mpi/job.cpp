@@ -50,7 +50,7 @@ class MpiJob final : public Job {
     WEFT_TRY(parcels, exchange(everyone, {}, {fmt::format("{} {}", ::getpid(), host)}));
     for (const Parcel& parcel : parcels) {
       const std::size_t space = parcel.bytes.find(' ');
-      if (space == std::string::npos) return world_error("a rank introduces itself without a host");
+      if (space == std::string::npos) return environment_error("a rank introduces itself without a host");
       members_.push_back({parcel.bytes.substr(space + 1), "", std::atoll(parcel.bytes.c_str())});
     }
     return {};
@@ -79,7 +79,7 @@ class MpiJob final : public Job {
         continue;
       }
       WEFT_TRY(came, wait_for(MessageKind::parcel, topic, member, deadline));
-      if (!came) return world_error(fmt::format("rank {} has left the job", member));
+      if (!came) return environment_error(fmt::format("rank {} has left the job", member));
       parcels.push_back({std::move(*came)});
     }
     return parcels;
@@ -137,7 +137,7 @@ class MpiJob final : public Job {
     return survivors;
   }
 
-  void on_question(std::function<std::string()> answer) override {
+  void on_doctor_query(std::function<std::string()> answer) override {
     const auto quiet = stop_delivery();
     const std::scoped_lock lock(mutex_);
     answer_ = std::move(answer);
@@ -178,7 +178,7 @@ class MpiJob final : public Job {
     }
     if (const Status sent = mailbox_->send(to, kind, topic, bytes); !sent.ok()) {
       const std::scoped_lock lock(mutex_);
-      bury({to, sent.error().message});
+      record_failure({to, sent.error().message});
     }
   }
 
@@ -200,13 +200,13 @@ class MpiJob final : public Job {
             std::move(message.bytes));
         break;
       case MessageKind::message: inbox_[message.topic.group].push_back(std::move(message)); break;
-      case MessageKind::goodbye: bury({message.from, "it left the job", true}); break;
+      case MessageKind::goodbye: record_failure({message.from, "it left the job", true}); break;
     }
     news_.notify_all();
   }
 
   // REQUIRES: mutex_.
-  void bury(Death death) {
+  void record_failure(Death death) {
     if (gone_[static_cast<std::size_t>(death.rank)]) return;
     gone_[static_cast<std::size_t>(death.rank)] = true;
     deaths_.push_back(std::move(death));
@@ -228,7 +228,7 @@ class MpiJob final : public Job {
       }
       if (gone_[static_cast<std::size_t>(from)]) return std::optional<std::string>();
       if (Clock::now() >= deadline) {
-        return world_error(fmt::format("rank {} did not join within {}", from,
+        return environment_error(fmt::format("rank {} did not join within {}", from,
                                        print_seconds(std::chrono::duration<double>(timeout_).count())));
       }
       news_.wait_for(lock, nap);
@@ -279,7 +279,7 @@ class MpiJob final : public Job {
 
   void answer_doctor() {
     if (!doctor_) return;
-    Result<tcp::Socket> asker = next_question(doctor_);
+    Result<tcp::Socket> asker = accept_doctor_query(doctor_);
     if (!asker.ok()) doctor_ = {};
     if (!asker.ok() || !*asker) return;
     const std::scoped_lock turn(delivering_);
@@ -288,7 +288,7 @@ class MpiJob final : public Job {
     lock.unlock();
     const std::string text =
         fmt::format("rank {} of {}, process {}, of an MPI job\n", rank(), ranks(), ::getpid());
-    answer_question(std::move(*asker), answer ? text + answer() : text);
+    answer_doctor_query(std::move(*asker), answer ? text + answer() : text);
   }
 
   const std::shared_ptr<Library> library_;
@@ -308,7 +308,7 @@ class MpiJob final : public Job {
   std::vector<Death> deaths_;
   std::size_t heard_ = 0;  // failures reported to listeners
   std::function<std::string()> answer_;
-  tcp::Socket doctor_ = open_for_questions();  // used by the watcher
+  tcp::Socket doctor_ = open_doctor_socket();  // used by the watcher
   std::jthread watcher_;                       // last: uses the members above
 };
 

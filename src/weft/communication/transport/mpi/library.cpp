@@ -29,10 +29,10 @@ Result<std::shared_ptr<Library>> Library::load() {
 Result<std::shared_ptr<Library>> Library::start(const WeftMpiTable& table) {
   std::shared_ptr<Library> library(new Library(table));
   if (const int code = table.start(table.context, &library->rank_, &library->ranks_, &library->most_tag_)) {
-    return world_error(fmt::format("{} cannot be used: {}", table.library, library->explain(code)),
+    return environment_error(fmt::format("{} cannot be used: {}", table.library, library->explain(code)),
                        "a program that initializes MPI itself must ask for MPI_THREAD_SERIALIZED or more");
   }
-  library->mover_ = std::jthread([&moved = *library](std::stop_token stop) { moved.keep_moving(stop); });
+  library->mover_ = std::jthread([&moved = *library](std::stop_token stop) { moved.progress_loop(stop); });
   return library;
 }
 
@@ -46,8 +46,8 @@ Library::~Library() {
   mover_.join();
   std::optional<WeftMpiRequest> barrier;
   for (auto nap = std::chrono::microseconds(10);; nap = std::min(2 * nap, std::chrono::microseconds(1000))) {
-    take_what_nobody_wants();
-    bury_orphans();
+    discard_unexpected();
+    reap_orphans();
     if (barrier && test(*barrier).done) break;
     if (!barrier && orphans_.empty()) {
       if (table_.barrier(table_.context, &barrier.emplace()) != 0) break;
@@ -97,7 +97,7 @@ Library::Arrival Library::probe(std::int32_t tag) {
 
 Result<std::int32_t> Library::reserve_tags(std::int32_t count) {
   if (count > most_tag_ - next_tag_) {
-    return world_error(
+    return environment_error(
         fmt::format("{} has no tags left for connections: {} of {} are used, {} more are needed", name(),
                     next_tag_, most_tag_, count),
         "create fewer communicators, or reuse existing ones");
@@ -109,16 +109,16 @@ void Library::outlive(WeftMpiRequest request, std::unique_ptr<std::byte[]> memor
   orphans_.push_back({request, std::move(memory)});
 }
 
-void Library::keep_moving(std::stop_token stop) {
+void Library::progress_loop(std::stop_token stop) {
   constexpr auto kNap = std::chrono::milliseconds(1);
   std::unique_lock held(mutex_);
   while (!stopping_.wait_for(held, stop, kNap, [&] { return stop.stop_requested(); })) {
-    bury_orphans();
+    reap_orphans();
     static_cast<void>(probe(kJobTag));
   }
 }
 
-void Library::take_what_nobody_wants() {
+void Library::discard_unexpected() {
   for (;;) {
     if (unwanted_ && !test(unwanted_->request).done) return;
     unwanted_.reset();
@@ -131,7 +131,7 @@ void Library::take_what_nobody_wants() {
   }
 }
 
-void Library::bury_orphans() {
+void Library::reap_orphans() {
   std::erase_if(orphans_, [this](Orphan& orphan) { return test(orphan.request).done; });
 }
 

@@ -86,9 +86,9 @@ class Library {
 
   explicit Library(const WeftMpiTable& table) : table_(table) {}
   std::string explain(int code) const;
-  void bury_orphans();
-  void take_what_nobody_wants();
-  void keep_moving(std::stop_token stop);
+  void reap_orphans();
+  void discard_unexpected();
+  void progress_loop(std::stop_token stop);
 
   const WeftMpiTable table_;
   std::int32_t rank_ = 0, ranks_ = 1, most_tag_ = 0, next_tag_ = kJobTag + 1;

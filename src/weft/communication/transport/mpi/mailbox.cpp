@@ -34,7 +34,7 @@ Status Mailbox::send(std::int32_t to, MessageKind kind, Topic topic, std::string
   const auto lock = library_->lock();
   const std::string why =
       library_->send(parcelled.memory.get(), parcelled.bytes, to, kJobTag, parcelled.request);
-  if (!why.empty()) return world_error(fmt::format("{} cannot reach it: {}", library_->name(), why));
+  if (!why.empty()) return environment_error(fmt::format("{} cannot reach it: {}", library_->name(), why));
   sending_.push_back(std::move(parcelled));
   return {};
 }

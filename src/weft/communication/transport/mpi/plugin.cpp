@@ -72,7 +72,7 @@ Result<fs::path> find_plugin(const Flavour& flavour) {
     if (fs::exists(path, ignored)) return path;
     looked.push_back(folder.string());
   }
-  return world_error(fmt::format("weft was built without {}: {} is in none of {}", flavour.library,
+  return environment_error(fmt::format("weft was built without {}: {} is in none of {}", flavour.library,
                                  file_name(flavour), fmt::join(looked, ", ")),
                      fmt::format("install {} and build again, or set WEFT_MPI_PLUGIN to the plugin's path",
                                  flavour.package));
@@ -83,7 +83,7 @@ Result<const WeftMpiTable*> open_plugin(const fs::path& path, std::string_view p
   // threads.
   void* plugin = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
   if (plugin == nullptr) {
-    return world_error(fmt::format("the MPI plugin cannot be loaded: {}", dlerror()),
+    return environment_error(fmt::format("the MPI plugin cannot be loaded: {}", dlerror()),
                        package.empty() ? "" : fmt::format("install {}", package));
   }
   const auto function = reinterpret_cast<WeftMpiTableFunction>(dlsym(plugin, "weft_mpi_table"));

@@ -79,7 +79,7 @@ Result<Shared> share(Meeting& meeting, Result<std::size_t> bytes, Backing backin
   for (std::size_t other = 0; other < parcels.size(); ++other) {
     std::string& text = parcels.bytes(other);
     if (!text.starts_with(kFine))
-      return world_error(fmt::format("rank {} cannot share memory: {}", meeting.members[other], text));
+      return environment_error(fmt::format("rank {} cannot share memory: {}", meeting.members[other], text));
     shared.said.push_back(text.substr(kFine.size()));
   }
   if (meeting.rank != 0) {
@@ -130,7 +130,7 @@ Result<std::size_t> ShmEndpoint::measure(std::span<const Wire> sorted, const Cap
   const std::int64_t available = available_memory();
   if (__builtin_mul_overflow(ring, sorted.size(), &all) ||
       (available > 0 && all > static_cast<std::size_t>(available)))
-    return world_error(
+    return environment_error(
         fmt::format("not enough shared memory: {} connections of {}, {} free", sorted.size(),
                     print_bytes(static_cast<double>(ring)), print_bytes(static_cast<double>(available))),
         "use fewer channels or smaller slots");
@@ -171,7 +171,7 @@ Result<Ends> ShmEndpoint::open(std::span<const Wire> wires, const Capacity& capa
     if (wire.to != rank()) continue;
     ends.incoming[i] = make_incoming(at, wire, capacity);
     // Near the receiver: the sender writes a slot once, the receiver may read it several times.
-    if (several_memory_nodes()) WEFT_TRY_STATUS(segment->populate(place * ring, ring));
+    if (has_several_numa_nodes()) WEFT_TRY_STATUS(segment->populate(place * ring, ring));
   }
   return ends;
 }
@@ -186,7 +186,7 @@ Result<std::vector<tcp::Socket>> share_bells(Meeting& meeting, int mine) {
     const bool own = static_cast<std::int32_t>(other) == meeting.rank;
     bells.emplace_back(own ? ::fcntl(mine, F_DUPFD_CLOEXEC, 0) : parcels.take(other));
     if (!bells.back())
-      return world_error(fmt::format("rank {} sent no event descriptor", meeting.members[other]));
+      return environment_error(fmt::format("rank {} sent no event descriptor", meeting.members[other]));
   }
   return bells;
 }

@@ -22,11 +22,11 @@ namespace {
 constexpr std::int32_t kMostSlots = 4096;
 // Per rank that a core has to switch to. Sleeping sooner costs 4 and 8 ranks on 2 cores 5 to 25%:
 // the awaited rank is about to send, and a sleeping rank is scheduled last.
-constexpr std::chrono::microseconds kYieldsARank{250};
+constexpr std::chrono::microseconds kYieldsPerRank{250};
 
 Patience patience_of(std::int32_t ranks, std::int32_t cores) {
   Patience patience = patience_for(ranks);
-  if (ranks > cores) patience.yields = kYieldsARank * ((ranks - 1) / cores + 1);
+  if (ranks > cores) patience.yields = kYieldsPerRank * ((ranks - 1) / cores + 1);
   return patience;
 }
 

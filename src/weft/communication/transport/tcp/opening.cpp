@@ -14,7 +14,7 @@
 #include "weft/base/hash.h"
 #include "weft/communication/transport/outcome.h"
 #include "weft/communication/transport/secret.h"
-#include "weft/communication/transport/tcp/introduction.h"
+#include "weft/communication/transport/tcp/wire_handshake.h"
 
 namespace weft::transport::tcp {
 
@@ -76,7 +76,7 @@ class Loop {
     if (!notices.ok()) return notices.error();
     const Status connected = connect_all_or_none(*notices);
     WEFT_TRY_STATUS(share_outcome(job_, opening_.members, topic(1), connected));
-    if (const auto told = this->told()) return world_error(*told);
+    if (const auto told = this->told()) return environment_error(*told);
     return std::move(streams_);
   }
 
@@ -114,9 +114,9 @@ class Loop {
     std::string tokens;
     for (std::size_t rank = 0; rank < parcels.size(); ++rank) {
       auto notice = parse_notice(parcels[rank].bytes);
-      if (!notice) return world_error(fmt::format("cannot read the socket list of rank {}", rank));
+      if (!notice) return environment_error(fmt::format("cannot read the socket list of rank {}", rank));
       if (!notice->trouble.empty())
-        return world_error(fmt::format("rank {} cannot open its connections: {}", rank, notice->trouble));
+        return environment_error(fmt::format("rank {} cannot open its connections: {}", rank, notice->trouble));
       if (notice->digest != mine.digest)
         return user_error(
             fmt::format("ranks open different connections: rank {} and rank {}", opening_.rank, rank),
@@ -125,8 +125,8 @@ class Loop {
       notices.push_back(std::move(*notice));
     }
     key_ = job_.key("tcp wires") + tokens;
-    porch_.emplace(key_to(opening_.rank, mine.address), traffic());
-    if (listener_) porch_->open(std::move(listener_), false);
+    accept_queue_.emplace(key_to(opening_.rank, mine.address), traffic());
+    if (listener_) accept_queue_->open(std::move(listener_), false);
     return notices;
   }
 
@@ -168,7 +168,7 @@ class Loop {
       const std::string& address = notices[static_cast<std::size_t>(wire.to)].address;
       WEFT_TRY(parsed, parse_host_port(address));
       WEFT_TRY(addresses, resolve(parsed.host, parsed.port));
-      callers_.push_back({i, Caller(Hello{opening_.group, opening_.number, wire}, addresses.front(),
+      callers_.push_back({i, Client(Hello{opening_.group, opening_.number, wire}, addresses.front(),
                                     key_to(wire.to, address), traffic())});
     }
     while ((!callers_.empty() || !awaited_.empty()) && !told()) {
@@ -184,7 +184,7 @@ class Loop {
   Status check_time_and_deaths() {
     for (const Death& death : job_.deaths())
       if (std::ranges::find(opening_.members, death.rank) != opening_.members.end())
-        return world_error(
+        return environment_error(
             fmt::format("rank {} {}: {}", death.rank, death.left ? "left" : "died", death.how));
     if (Clock::now() < deadline_) return {};
     const double seconds = std::chrono::duration<double>(job_.timeout()).count();
@@ -192,12 +192,12 @@ class Loop {
         "check whether that rank is stopped or a firewall drops packets; run weft doctor to see where ranks "
         "are";
     if (!callers_.empty()) {
-      const Caller& caller = callers_.front().caller;
-      return world_error(fmt::format("rank {} at {} does not answer within {} s", caller.rank(),
+      const Client& caller = callers_.front().caller;
+      return environment_error(fmt::format("rank {} at {} does not answer within {} s", caller.rank(),
                                      caller.address().text(), seconds),
                          hint);
     }
-    return world_error(fmt::format("rank {} did not connect to {} within {} s", awaited_.begin()->first.from,
+    return environment_error(fmt::format("rank {} did not connect to {} within {} s", awaited_.begin()->first.from,
                                    here_, seconds),
                        hint);
   }
@@ -217,8 +217,8 @@ class Loop {
   }
 
   Status let_visitors_in() {
-    WEFT_TRY(proven, porch_->step());
-    for (Porch::Proven& each : proven) visitors_.emplace_back(std::move(each));
+    WEFT_TRY(proven, accept_queue_->step());
+    for (AcceptQueue::Proven& each : proven) visitors_.emplace_back(std::move(each));
     return {};
   }
 
@@ -230,7 +230,7 @@ class Loop {
     }
     if (awaited_.empty()) {
       visitors_.clear();
-      porch_->close();
+      accept_queue_->close();
     }
     return {};
   }
@@ -250,7 +250,7 @@ class Loop {
   void wait() {
     const auto until = std::min(deadline_, Clock::now() + kDeathsEvery);
     std::vector<pollfd> polled;
-    porch_->add_to(polled);
+    accept_queue_->add_to(polled);
     for (const Call& call : callers_) polled.push_back(call.caller.polled());
     for (const Visitor& visitor : visitors_) polled.push_back(visitor.polled());
     ::poll(polled.data(), polled.size(), milliseconds_until(until));
@@ -258,16 +258,16 @@ class Loop {
 
   struct Call {
     std::size_t wire;
-    Caller caller;
+    Client caller;
   };
 
   Job& job_;
   const Opening& opening_;
   const Clock::time_point deadline_;
   std::string key_;
-  Socket listener_;  // until it moves to porch_
+  Socket listener_;  // until it moves to accept_queue_
   std::string here_;
-  std::optional<Porch> porch_;
+  std::optional<AcceptQueue> accept_queue_;
   std::map<Wire, std::size_t> places_;   // position of each wire in the list
   std::map<Wire, std::size_t> awaited_;  // incoming wires not connected yet
   std::list<Call> callers_;

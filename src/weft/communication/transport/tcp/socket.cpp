@@ -147,7 +147,7 @@ Result<std::vector<Address>> resolve(const std::string& host, std::uint16_t port
   addrinfo* found = nullptr;
   const int failure = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &found);
   if (failure != 0)
-    return world_error(fmt::format("cannot find the address of '{}': {}", host.substr(0, 255),
+    return environment_error(fmt::format("cannot find the address of '{}': {}", host.substr(0, 255),
                                    failure == EAI_SYSTEM ? words_for(errno) : ::gai_strerror(failure)));
   std::vector<Address> addresses;
   for (const addrinfo* one = found; one; one = one->ai_next) {
@@ -284,7 +284,7 @@ void set_buffers(const Socket& socket, std::int32_t bytes) {
 }
 
 Error socket_error(std::string_view what, int code) {
-  return world_error(fmt::format("{}: {}", what, words_for(code)), hint_for(code));
+  return environment_error(fmt::format("{}: {}", what, words_for(code)), hint_for(code));
 }
 
 }  // namespace weft::transport::tcp

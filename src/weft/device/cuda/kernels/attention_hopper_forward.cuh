@@ -49,7 +49,7 @@ extern "C" __global__ __launch_bounds__(kThreads, 1) void weft_attend_hopper(
       int head, q0;
       for (int turn = 0; weft_item(turn, head, q0); ++turn) {
         if (head < 0) continue;
-        WEFT_CORNERS
+        WEFT_COORDINATES
         const int last = q0 + kM < kQueries ? q0 + kM - 1 : kQueries - 1;
         const int end = weft_end(last);
         weft_mbarrier_wait(q_empty, (turn & 1) ^ 1);

@@ -47,7 +47,7 @@ extern "C" __global__ __launch_bounds__(256) void weft_dots_hopper(const T* y, c
   levels[i] = x == -WEFT_INFINITY ? WEFT_INFINITY : x * 1.4426950408889634f;
 }
 
-extern "C" __global__ __launch_bounds__(384, 1) void weft_keys_back_hopper(
+extern "C" __global__ __launch_bounds__(384, 1) void weft_attention_gradient_hopper(
     const __grid_constant__ weft_tensor_map map_q, const __grid_constant__ weft_tensor_map map_k,
     const __grid_constant__ weft_tensor_map map_v, const __grid_constant__ weft_tensor_map map_dy,
     WEFT_MASK float* scratch, T* dk, T* dv) {
@@ -100,7 +100,7 @@ extern "C" __global__ __launch_bounds__(384, 1) void weft_keys_back_hopper(
     if (threadIdx.x == 0 && turns > 0) {
       {
         const int head = group * kSharing;
-        WEFT_CORNERS
+        WEFT_COORDINATES
         weft_mbarrier_expect_tx(kv_full, kSizeK + kSizeV);
 #pragma unroll
         for (int c = 0; c < kEC; ++c)
@@ -112,7 +112,7 @@ extern "C" __global__ __launch_bounds__(384, 1) void weft_keys_back_hopper(
       for (int turn = 0; turn < turns; ++turn) {
         const int head = group * kSharing + turn / tiles,
                   tile = kRising ? first + tiles - 1 - turn % tiles : first + turn % tiles, stage = turn % 2;
-        WEFT_CORNERS
+        WEFT_COORDINATES
         weft_mbarrier_wait(empty + 8 * stage, (turn / 2 & 1) ^ 1);
         weft_mbarrier_expect_tx(q_full + 8 * stage, kSizeQ + kMB * 4);
 #pragma unroll
@@ -310,7 +310,7 @@ extern "C" __global__ __launch_bounds__(384, 1) void weft_keys_back_hopper(
   }
 }
 
-extern "C" __global__ __launch_bounds__(256) void weft_queries_hopper(const float* scratch, T* dq) {
+extern "C" __global__ __launch_bounds__(256) void weft_convert_dq_hopper(const float* scratch, T* dq) {
   constexpr int kTilesM = (kQueries + kMB - 1) / kMB, kPadded = kTilesM * kMB;
   const int* const added = reinterpret_cast<const int*>(scratch + (long long)kHeads * 2 * kPadded);
   const float* const sums = scratch + ((long long)kHeads * (2 * kPadded + 2 * kTilesM) + 31) / 32 * 32;

@@ -3,7 +3,7 @@
 #include "attention_dots.cuh"
 #include "attention_plain.cuh"
 
-extern "C" __global__ __launch_bounds__(256) void weft_queries_back(const T* q, const T* k, const T* v,
+extern "C" __global__ __launch_bounds__(256) void weft_attention_dq(const T* q, const T* k, const T* v,
                                                                     const float* log_sum, const T* dy,
                                                                     WEFT_MASK const float* dots, T* dq) {
   extern __shared__ __align__(16) float weft_floats[];
@@ -50,7 +50,7 @@ extern "C" __global__ __launch_bounds__(256) void weft_queries_back(const T* q, 
     if (c + 8 * i < kE) dq[at_dq + row * kDQ + c + 8 * i] = T(to[i] * kFactor);
 }
 
-extern "C" __global__ __launch_bounds__(256) void weft_keys_back(const T* q, const T* k, const T* v,
+extern "C" __global__ __launch_bounds__(256) void weft_attention_dk_dv(const T* q, const T* k, const T* v,
                                                                  const float* log_sum, const T* dy,
                                                                  WEFT_MASK const float* dots, T* dk, T* dv) {
   extern __shared__ __align__(16) float weft_floats[];

@@ -3,7 +3,7 @@
 #include "attention_dots.cuh"
 #include "attention_tensor.cuh"
 
-extern "C" __global__ __launch_bounds__(kThreadsQ) void weft_queries_back(const T* q, const T* k, const T* v,
+extern "C" __global__ __launch_bounds__(kThreadsQ) void weft_attention_dq(const T* q, const T* k, const T* v,
                                                                           const float* log_sum, const T* dy,
                                                                           WEFT_MASK const float* dots,
                                                                           T* dq) {
@@ -98,7 +98,7 @@ extern "C" __global__ __launch_bounds__(kThreadsQ) void weft_queries_back(const 
   }
 }
 
-extern "C" __global__ __launch_bounds__(kThreadsK) void weft_keys_back(const T* q, const T* k, const T* v,
+extern "C" __global__ __launch_bounds__(kThreadsK) void weft_attention_dk_dv(const T* q, const T* k, const T* v,
                                                                        const float* log_sum, const T* dy,
                                                                        WEFT_MASK const float* dots, T* dk,
                                                                        T* dv) {

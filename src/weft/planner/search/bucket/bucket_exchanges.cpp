@@ -11,7 +11,7 @@
 #include "weft/plan/ops/operators.h"
 #include "weft/planner/search/bucket/gradient_sums.h"
 #include "weft/planner/search/bucket/merge_exchanges.h"
-#include "weft/planner/search/bucket/quickest_way.h"
+#include "weft/planner/search/bucket/fastest_plan.h"
 #include "weft/planner/search/distribution/rank_exchanges.h"
 #include "weft/predict/cost/step_costs.h"
 
@@ -147,7 +147,7 @@ bool has_company(const plan::Graph& graph, const plan::Mesh& mesh, const SummedG
 }
 
 // A candidate: buckets and their priority.
-struct BucketWay {
+struct BucketCandidate {
   const NodeBuckets* buckets;
   bool low;
 };
@@ -172,13 +172,13 @@ Result<Bucketed> bucket_exchanges(const PredictedPlan& before, const Machine& ma
     add_buckets(chosen, list, partition::bucketise(chain, wire).ends);
     add_buckets(fixed, list, partition::fixed_buckets(chain, fixed_bytes));
   }
-  std::vector<BucketWay> ways;
+  std::vector<BucketCandidate> ways;
   if (!is_asked_for && chosen != fixed) ways.push_back({&chosen, false});
   ways.push_back({&fixed, false});
   if (has_company(before.plan.graph, before.plan.mesh, gradients))
     for (std::size_t w = ways.size(); w-- > 0;) ways.push_back({ways[w].buckets, true});
-  QuickestWay quickest(before, machine, costs, {options.least_gain, options.memory_bytes, is_asked_for});
-  for (const BucketWay& way : ways) {
+  FastestPlan quickest(before, machine, costs, {options.least_gain, options.memory_bytes, is_asked_for});
+  for (const BucketCandidate& way : ways) {
     if (!way.low && way.buckets->size() == sums) continue;  // no buckets: the current plan
     Result<distribute::DistributedPlan> merged = merge_exchanges(before.plan, *way.buckets, way.low);
     if (!merged.ok()) continue;

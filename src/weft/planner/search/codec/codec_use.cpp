@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "weft/planner/search/codec/choose_codecs.h"
-#include "weft/planner/search/codec/code_crossings.h"
+#include "weft/planner/search/codec/encode_boundaries.h"
 
 namespace weft::search {
 
@@ -20,7 +20,7 @@ Result<CodedPlan> place_codecs(const distribute::DistributedPlan& plan, const Co
   if (!plan.time || !use.allowed.activations.any()) return made;
   const std::optional<CodecUse::From>& from = use.activations;
   WEFT_TRY(crossing,
-           code_crossings(made.plan, use.allowed.activations,
+           encode_boundaries(made.plan, use.allowed.activations,
                           from ? std::optional(from->codec) : std::nullopt, from ? from->bytes : 0));
   made.plan = std::move(crossing.plan);
   made.exchanges.insert(made.exchanges.end(), crossing.exchanges.begin(), crossing.exchanges.end());
@@ -31,7 +31,7 @@ namespace {
 
 class UseSearch {
  public:
-  UseSearch(const Codecs& codecs, const std::function<Result<PricedUse>(const CodecUse&)>& price)
+  UseSearch(const Codecs& codecs, const std::function<Result<EstimatedUse>(const CodecUse&)>& price)
       : price_(price) {
     best_.allowed = codecs;
   }
@@ -68,7 +68,7 @@ class UseSearch {
   CodecUse best() && { return std::move(best_); }
 
  private:
-  const std::function<Result<PricedUse>(const CodecUse&)>& price_;
+  const std::function<Result<EstimatedUse>(const CodecUse&)>& price_;
   CodecUse best_;
   double seconds_ = 0;
   bool fits_ = true;  // without codecs
@@ -77,13 +77,13 @@ class UseSearch {
 }  // namespace
 
 Result<CodecUse> choose_use(const distribute::DistributedPlan& plan, const Codecs& codecs,
-                            const std::function<Result<PricedUse>(const CodecUse&)>& price) {
+                            const std::function<Result<EstimatedUse>(const CodecUse&)>& price) {
   UseSearch search(codecs, price);
   WEFT_TRY_STATUS(search.begin());
   std::vector<std::int64_t> gradients, weights;
   for (const CodableExchange& exchange : codable_exchanges(plan, codecs))
     (exchange.is_gradient ? gradients : weights).push_back(exchange.bytes);
-  WEFT_TRY(crossings, codable_crossings(plan, codecs.activations));
+  WEFT_TRY(crossings, encodable_boundaries(plan, codecs.activations));
   WEFT_TRY_STATUS(search.look(codecs.gradients, std::move(gradients), &CodecUse::gradients));
   WEFT_TRY_STATUS(search.look(codecs.weights, std::move(weights), &CodecUse::weights));
   WEFT_TRY_STATUS(search.look(codecs.activations, std::move(crossings), &CodecUse::activations));

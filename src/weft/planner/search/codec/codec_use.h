@@ -34,7 +34,7 @@ struct CodecUse {
 Result<CodedPlan> place_codecs(const distribute::DistributedPlan& plan, const CodecUse& use);
 
 // Step time with a use of codecs, and whether it fits.
-struct PricedUse {
+struct EstimatedUse {
   double seconds = 0;
   bool fits = true;
 };
@@ -42,6 +42,6 @@ struct PricedUse {
 // The fastest use for a pipeline plan: chooses for gradients, then weights, then activations. Fails
 // if required codecs do not fit, or if the plan cannot be estimated without codecs.
 Result<CodecUse> choose_use(const distribute::DistributedPlan& plan, const Codecs& codecs,
-                            const std::function<Result<PricedUse>(const CodecUse&)>& price);
+                            const std::function<Result<EstimatedUse>(const CodecUse&)>& price);
 
 }  // namespace weft::search

@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "weft/base/units.h"
-#include "weft/planner/search/codec/code_crossings.h"
+#include "weft/planner/search/codec/encode_boundaries.h"
 
 namespace weft::search {
 

@@ -12,7 +12,7 @@
 
 #include "weft/parallel/distribute/edit_plan.h"
 #include "weft/parallel/distribute/trace_origins.h"
-#include "weft/parallel/pipeline/in_time.h"
+#include "weft/parallel/pipeline/pipelined_plan.h"
 #include "weft/parallel/train/training_plan.h"
 #include "weft/plan/ops/build.h"
 #include "weft/plan/ops/communication.h"
@@ -111,7 +111,7 @@ class CodecPlacer {
         continue;
       }
       CodedExchanges& to = reports[pick];
-      edit_.stand_at(node.id());
+      edit_.adopt_context(node.id());
       if (is_gradient && &node.op() == &ops::all_reduce()) to.times = 2;
       ++to.coded;
       if (const std::string& parameter = names_[node.input(0).value]; is_gradient && !parameter.empty())
@@ -322,17 +322,17 @@ class CodecPlacer {
     const NodeId source = distribute::sources_of(plan_.graph).find(train::kLossScaleName)->second;
     const ValueId scale = edit_.now(plan_.graph.result(source));
     plan::Graph& graph = edit_.graph();
-    const auto stand_at = [&](NodeId node) {
-      edit_.stand_at(node);  // sets the stage or micro-batch position
+    const auto adopt_context = [&](NodeId node) {
+      edit_.adopt_context(node);  // sets the stage or micro-batch position
       graph.set_label({});
       graph.set_scope({});
       graph.set_when({.phase = plan::Phase::update});
     };
-    stand_at(plan_.graph.value(next_scale).producer);
+    adopt_context(plan_.graph.value(next_scale).producer);
     ops::Formula f(graph);
     const ValueId ratio = f(ops::div(), {next, scale}), is_skipped = f(ops::less(), {next, scale});
     for (Lost& lost : lost_) {
-      stand_at(lost.exchange);
+      adopt_context(lost.exchange);
       lost.next = f(ops::mul(), {f(ops::select(), {is_skipped, lost.now, lost.next}), ratio});
     }
     return f.status();
@@ -345,7 +345,7 @@ class CodecPlacer {
     while (!taken_.insert(name).second || distribute::sources_of(plan_.graph).contains(name)) name += "_";
     WEFT_TRY(type, graph.intern_type(plan::DType::f32, graph.type(x).dims));
     WEFT_TRY(lost, add_lost(name, type, layout));
-    edit_.stand_at(node.id());
+    edit_.adopt_context(node.id());
     ops::Formula f(graph);
     const ValueId wanted = f(ops::add(), {f.cast(x, plan::DType::f32), lost});
     const ValueId codes = f.keep([&] { return encode(wanted, keep, rows); });

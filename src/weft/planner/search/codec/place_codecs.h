@@ -71,7 +71,7 @@ std::vector<CodableExchange> codable_exchanges(const distribute::DistributedPlan
                                                std::int64_t block = ops::Codec().block);
 
 // In a pipeline plan, encodes only exchanges that run once per step and are the same for all
-// micro-batches. Stage boundaries are not included (code_crossings.h).
+// micro-batches. Stage boundaries are not included (encode_boundaries.h).
 Result<CodedPlan> place_codecs(const distribute::DistributedPlan& plan, const Codecs& codecs,
                                const CodecPicks& picks, std::int64_t block = ops::Codec().block);
 // Uses the first codec of each kind wherever possible.

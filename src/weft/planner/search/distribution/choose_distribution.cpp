@@ -71,7 +71,7 @@ class Chooser {
 
   Result<DistributionChoice> run() {
     WEFT_TRY(space, DistributionSpace::make(cluster_, roles_, options_.fixed));
-    LowerBound bound = lower_bound(graph_, cluster_, options_.devices_a_rank);
+    LowerBound bound = lower_bound(graph_, cluster_, options_.devices_per_rank);
     evaluator_.watch().expect(bound.seconds);
     WEFT_TRY_STATUS(options_.given ? take_given() : take_best(space));
     choice_.search_seconds = since_start();
@@ -279,7 +279,7 @@ Digest key_of(const plan::Graph& graph, const cluster::Cluster& cluster, const M
   Hasher hasher;
   hasher.text(plan::print(graph));
   hasher.digest_of(cluster::digest_of(cluster)).digest_of(machine.digest);
-  hasher.real(options.memory_bytes).number(static_cast<std::uint64_t>(options.devices_a_rank));
+  hasher.real(options.memory_bytes).number(static_cast<std::uint64_t>(options.devices_per_rank));
   hasher.number(static_cast<std::uint64_t>(options.budget.estimates)).real(options.budget.seconds);
   // A strategy is a single static object, identified by its address.
   hasher.number(reinterpret_cast<std::uintptr_t>(options.strategy));

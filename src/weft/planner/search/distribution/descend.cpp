@@ -61,7 +61,7 @@ class DistributionDescent {
     until_it_fits_ = true;
     std::vector<Distribution> seeds = space_.seeds(space_.meshes().front());
     std::vector<std::pair<Score, std::size_t>> order;
-    for (const Least& least : evaluator_.least_of_all(seeds))
+    for (const Least& least : evaluator_.lower_bounds_of(seeds))
       order.push_back({{least.bytes <= budget_.memory_bytes, least.seconds, least.bytes}, order.size()});
     std::ranges::stable_sort(order, [](const auto& a, const auto& b) { return a.first < b.first; });
     for (const auto& [hope, seed] : order) {
@@ -107,7 +107,7 @@ class DistributionDescent {
   void look_at(std::span<const Distribution> distributions, const Take& take,
                std::optional<Score> bar = std::nullopt) {
     std::vector<Score> hopes;
-    for (const Least& least : evaluator_.least_of_all(distributions))
+    for (const Least& least : evaluator_.lower_bounds_of(distributions))
       hopes.push_back({least.bytes <= budget_.memory_bytes, least.seconds, least.bytes});
     std::vector<std::size_t> order(distributions.size());
     std::iota(order.begin(), order.end(), 0);

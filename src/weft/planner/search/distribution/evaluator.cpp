@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "weft/base/do_all.h"
+#include "weft/base/parallel_for.h"
 #include "weft/plan/graph/hash.h"
 #include "weft/planner/search/distribution/known_plans.h"
 #include "weft/planner/search/distribution/part_variants.h"
@@ -52,7 +52,7 @@ Error ended_before() { return user_error("the search ended before trying this");
 std::vector<Result<Evaluation>> answer_all(std::size_t questions, SearchWatch& watch,
                                            const std::function<Result<Evaluation>(std::size_t)>& answer) {
   std::vector<Result<Evaluation>> found(questions, ended_before());
-  do_all(questions, [&](std::size_t q) {
+  parallel_for(questions, [&](std::size_t q) {
     if (!watch.over()) found[q] = answer(q);
   });
   return found;
@@ -133,16 +133,16 @@ Result<Evaluator::Spread> Evaluator::spread(const distribute::Distribution& dist
 
 Result<Evaluator::Glance> Evaluator::glance(const distribute::Distribution& distribution) const {
   WEFT_TRY(made, spread(distribution));
-  const Quickest quickest{&made.costs, machine_.peak, machine_.launch_seconds, machine_.convolution_rate,
+  const PeakRates quickest{&made.costs, machine_.peak, machine_.launch_seconds, machine_.convolution_rate,
                           machine_.bytes_per_second};
-  Least least = least_of_plan(made.plan, quickest);
+  Least least = plan_lower_bounds(made.plan, quickest);
   const double longer = least.seconds;
   if (longer_) {
     // Without the layer that the shorter version lacks.
     std::vector<bool> counts;
     for (const std::int64_t layer : layers_of_nodes(made.plan.graph, folded_))
       counts.push_back(layer != layers_ - (kLonger - kLonger / 2));
-    const Least shorter = least_of_plan(made.plan, quickest, counts);
+    const Least shorter = plan_lower_bounds(made.plan, quickest, counts);
     const TimeLine line(kShorter, kLonger, layers_);
     least = {line.at(shorter.seconds, least.seconds), line.at(shorter.bytes, least.bytes)};
   }
@@ -235,7 +235,7 @@ Result<Evaluation> Evaluator::estimate(const distribute::Distribution& distribut
   return known != known_.end() ? known->second : ended_before();
 }
 
-std::vector<Least> Evaluator::least_of_all(std::span<const distribute::Distribution> distributions) {
+std::vector<Least> Evaluator::lower_bounds_of(std::span<const distribute::Distribution> distributions) {
   std::vector<Least> found(distributions.size());
   if (!machine_.peak) return found;
   std::vector<std::string> texts;
@@ -249,7 +249,7 @@ std::vector<Least> Evaluator::least_of_all(std::span<const distribute::Distribut
   constexpr std::size_t kMostKept = 250'000;  // nodes, a few hundred bytes each
   const std::size_t kept = kMostKept / std::max<std::size_t>(shared_->signatures.nodes(), 1);
   std::vector<std::optional<Result<Glance>>> glances(unseen.size());
-  do_all(unseen.size(), [&](std::size_t u) {
+  parallel_for(unseen.size(), [&](std::size_t u) {
     if (watch_.over()) return;
     glances[u].emplace(glance(distributions[unseen[u]]));
     if (glances[u]->ok() && u >= kept) (*glances[u])->spread = Spread();
@@ -305,7 +305,7 @@ void Evaluator::estimate_all(std::span<const distribute::Distribution* const> di
     if (const auto made = spreads_.find(job.text); made != spreads_.end()) job.ready = &made->second;
     jobs.push_back(std::move(job));
   }
-  do_all(jobs.size(), [&](std::size_t j) {
+  parallel_for(jobs.size(), [&](std::size_t j) {
     if (watch_.over()) return;
     Job& job = jobs[j];
     job.longer = job.ready != nullptr ? simulate(*job.ready) : simulate_longer(*job.distribution);
@@ -321,7 +321,7 @@ void Evaluator::estimate_all(std::span<const distribute::Distribution* const> di
   };
   std::erase_if(jobs, rule_out);
   if (longer_)
-    do_all(jobs.size(), [&](std::size_t j) {
+    parallel_for(jobs.size(), [&](std::size_t j) {
       if (!watch_.over()) jobs[j].shorter = simulate_shorter(*jobs[j].distribution);
     });
   for (Job& job : jobs) {

@@ -21,10 +21,10 @@
 #include "weft/base/hash.h"
 #include "weft/base/result.h"
 #include "weft/parallel/distribute/distribute.h"
-#include "weft/parallel/distribute/open_nodes.h"
+#include "weft/parallel/distribute/decompose_nodes.h"
 #include "weft/parallel/distribute/signatures.h"
 #include "weft/planner/search/distribution/fold.h"
-#include "weft/planner/search/distribution/least_of_plan.h"
+#include "weft/planner/search/distribution/plan_lower_bounds.h"
 #include "weft/planner/search/distribution/search_watch.h"
 #include "weft/planner/search/requirements.h"
 #include "weft/predict/sim/step/predict.h"
@@ -34,12 +34,12 @@ namespace weft::search {
 // Properties of the cluster for evaluation.
 struct Machine {
   std::function<Result<cost::StepCosts>(const plan::Mesh&)> costs;
-  std::function<Result<std::vector<distribute::AxisPrice>>(const plan::Mesh&)> prices;
+  std::function<Result<std::vector<distribute::AxisCost>>(const plan::Mesh&)> prices;
   int workers = 1;      // per rank
   bool overlap = true;  // collectives overlap with computation
   // Peak rate of a device per dtype; null: no lower bounds.
   std::function<double(plan::DType)> peak = {};
-  double launch_seconds = 0, convolution_rate = 1, bytes_per_second = 0;  // see least_of_plan.h
+  double launch_seconds = 0, convolution_rate = 1, bytes_per_second = 0;  // see plan_lower_bounds.h
   // Digest of everything the above depends on, except the mesh: machines with the same digest have
   // the same costs. Zero: results of other evaluators must not be reused.
   Digest digest = {};
@@ -73,10 +73,10 @@ class Evaluator {
   SearchWatch& watch() const { return watch_; }
 
   Result<Evaluation> estimate(const distribute::Distribution& distribution);
-  // Lower bounds (least_of_plan.h) without simulation. For distributions already simulated, their
+  // Lower bounds (plan_lower_bounds.h) without simulation. For distributions already simulated, their
   // costs; for those that cannot be planned, infinity. This and the next function use all
   // processors.
-  std::vector<Least> least_of_all(std::span<const distribute::Distribution> distributions);
+  std::vector<Least> lower_bounds_of(std::span<const distribute::Distribution> distributions);
   // Whether an earlier distribution leads to the same plan.
   bool is_repeated(const distribute::Distribution& distribution) const {
     return same_as_.contains(distribute::print(distribution));
@@ -124,7 +124,7 @@ class Evaluator {
   // Data that is the same for all distributions of a plan.
   struct Shared {
     distribute::Signatures signatures;
-    distribute::Openings openings;
+    distribute::DecompositionCache openings;
 
     explicit Shared(const plan::Graph& graph) : signatures(graph), openings(graph) {}
   };

@@ -97,10 +97,10 @@ LowerBound bound_of_kinds(const Graph& graph, const cluster::Cluster& cluster) {
 
 }  // namespace
 
-LowerBound lower_bound(const Graph& graph, const cluster::Cluster& cluster, int devices_a_rank) {
+LowerBound lower_bound(const Graph& graph, const cluster::Cluster& cluster, int devices_per_rank) {
   if (cluster.is_mixed()) return bound_of_kinds(graph, cluster);
-  const auto devices = static_cast<double>(cluster.devices() * devices_a_rank);
-  const std::string them = fmt::format("{} {}", cluster.devices() * devices_a_rank, cluster.device.name);
+  const auto devices = static_cast<double>(cluster.devices() * devices_per_rank);
+  const std::string them = fmt::format("{} {}", cluster.devices() * devices_per_rank, cluster.device.name);
   LowerBound bound{arithmetic(graph, cluster.device) / devices,
                    fmt::format("its arithmetic at the peak rate of {}", them)};
   if (cost::is_local(cluster)) return bound;

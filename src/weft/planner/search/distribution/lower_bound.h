@@ -28,7 +28,7 @@ struct LowerBound {
   std::string why;  // "its arithmetic at the peak rate of 64 h100"
 };
 
-// `devices_a_rank`: processors of this machine per local rank.
-LowerBound lower_bound(const plan::Graph& graph, const cluster::Cluster& cluster, int devices_a_rank = 1);
+// `devices_per_rank`: processors of this machine per local rank.
+LowerBound lower_bound(const plan::Graph& graph, const cluster::Cluster& cluster, int devices_per_rank = 1);
 
 }  // namespace weft::search

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "weft/parallel/train/chain.h"
-#include "weft/planner/search/distribution/cheapest_way.h"
+#include "weft/planner/search/distribution/cheapest_choices.h"
 #include "weft/planner/search/distribution/distribution_search.h"
 #include "weft/planner/search/distribution/part_variants.h"
 
@@ -56,8 +56,8 @@ class Improving {
     return true;
   }
 
-  Distribution along_cheapest_way(const Weights& weights) const {
-    const std::vector<std::size_t> choices = cheapest_way(costs(weights));
+  Distribution with_cheapest_choices(const Weights& weights) const {
+    const std::vector<std::size_t> choices = cheapest_choices(costs(weights));
     Distribution made = base_;
     for (std::size_t s = 0; s < steps_.size(); ++s)
       std::ranges::move(variants_.in_kind(chain_.parts[steps_[s].part].kind, steps_[s].variants[choices[s]]),
@@ -270,7 +270,7 @@ class ByParts final : public DistributionStrategy {
          {Weights{.seconds = 1}, Weights{.seconds = 1, .bytes = a_byte / 2},
           Weights{.seconds = 1, .bytes = a_byte * 2}, Weights{.compute = 1, .communication = 0.25},
           Weights{.compute = 1, .communication = 1}}) {
-      Distribution way = parts.along_cheapest_way(weights);
+      Distribution way = parts.with_cheapest_choices(weights);
       if (evaluator.estimates() >= budget.estimates && !evaluator.knows(way)) break;
       if (const Result<Evaluation> evaluation = evaluator.estimate(way); evaluation.ok())
         outcome.add(Found(std::move(way), *evaluation, budget.memory_bytes));

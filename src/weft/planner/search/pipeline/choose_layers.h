@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/planner/search/pipeline/price_in_time.h"
+#include "weft/planner/search/pipeline/estimate_pipeline.h"
 
 namespace weft::search {
 

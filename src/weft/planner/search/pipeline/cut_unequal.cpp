@@ -38,7 +38,7 @@ std::vector<std::size_t> cut_unequal(const StagedCosts& costs, const Unfolded& o
   for (std::int32_t p = 0; p < order.schedule.positions(); ++p)
     places.push_back({work[static_cast<std::size_t>(order.schedule.stage_at(p, 0))], {}, 0});
   std::vector<std::size_t> cuts = *pipeline::cut_parts(places);
-  if (const auto price = price_in_time(costs, order, cuts, {}, Detail::sums); price.ok() && price->fits)
+  if (const auto price = estimate_pipeline(costs, order, cuts, {}, Detail::sums); price.ok() && price->fits)
     return cuts;
   return cut_within_room(costs, order).value_or(std::move(cuts));
 }
@@ -46,12 +46,12 @@ std::vector<std::size_t> cut_unequal(const StagedCosts& costs, const Unfolded& o
 std::vector<std::size_t> move_cuts(const StagedCosts& costs, const Unfolded& order,
                                    std::vector<std::size_t> cuts, const cost::MeshLink& link) {
   const auto price = [&](const std::vector<std::size_t>& ends) {
-    return price_in_time(costs, order, ends, link, Detail::sums);
+    return estimate_pipeline(costs, order, ends, link, Detail::sums);
   };
-  Result<PricedInTime> best = price(cuts);
+  Result<PipelineEstimate> best = price(cuts);
   if (!best.ok()) return cuts;
   constexpr double kWorthMoving = 0.9995;  // of the previous seconds
-  const auto better = [](const PricedInTime& a, const PricedInTime& b) {
+  const auto better = [](const PipelineEstimate& a, const PipelineEstimate& b) {
     if (a.fits != b.fits) return a.fits;
     return a.fits ? a.seconds < kWorthMoving * b.seconds : a.peak_bytes < b.peak_bytes;
   };
@@ -72,7 +72,7 @@ std::vector<std::size_t> move_cuts(const StagedCosts& costs, const Unfolded& ord
           const std::size_t before = first == 0 ? 0 : tried[first - 1];
           if (tried[first] <= before || tried[last] >= tried[last + 1]) continue;
           if ((passes += each) > kMostPasses) return cuts;
-          Result<PricedInTime> other = price(tried);
+          Result<PipelineEstimate> other = price(tried);
           if (!other.ok() || !better(*other, *best)) continue;
           best = std::move(other);
           cuts = std::move(tried);

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "weft/planner/search/pipeline/price_in_time.h"
+#include "weft/planner/search/pipeline/estimate_pipeline.h"
 
 namespace weft::search {
 

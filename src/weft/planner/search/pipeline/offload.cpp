@@ -4,7 +4,7 @@
 
 namespace weft::search {
 
-void send_to_host(PartCosts& costs) {
+void offload_to_host(PartCosts& costs) {
   for (PartCost& cost : costs) {
     const double down = cost.gradients / kHostLinkBytesPerSecond,
                  up = cost.parameters / kHostLinkBytesPerSecond;

@@ -15,6 +15,6 @@ inline constexpr double kHostLinkBytesPerSecond = 50e9;
 // One device's share of host memory: two sockets of eight DDR5-4800 channels have 614 GB/s.
 inline constexpr double kHostMemoryBytesPerSecond = 60e9;
 
-void send_to_host(PartCosts& costs);
+void offload_to_host(PartCosts& costs);
 
 }  // namespace weft::search

@@ -13,7 +13,7 @@
 #include "weft/plan/spmd/localize.h"
 #include "weft/plan/spmd/ring.h"
 #include "weft/planner/search/codec/add_codec.h"
-#include "weft/planner/search/codec/code_crossings.h"
+#include "weft/planner/search/codec/encode_boundaries.h"
 #include "weft/planner/search/distribution/fold.h"
 #include "weft/predict/cost/plan_cost.h"
 #include "weft/predict/sim/step/rank_classes.h"
@@ -434,7 +434,7 @@ std::optional<train::Recompute> in_all_layers(const Graph& plan, const train::Re
 
 }  // namespace
 
-PricedParts::PricedParts(const plan::Graph& whole, const train::Recompute& again)
+PartEstimator::PartEstimator(const plan::Graph& whole, const train::Recompute& again)
     : in_all_layers_(in_all_layers(whole, again, kFolded)),
       again_(with_copies(whole, in_all_layers_.value_or(again))),
       plan_(again_ ? *again_ : whole) {
@@ -446,7 +446,7 @@ PricedParts::PricedParts(const plan::Graph& whole, const train::Recompute& again
                                                 : layer_name(plan, part.entries.front().scope));
   }
   if (in_all_layers_) {
-    others_ = std::make_unique<PricedParts>(
+    others_ = std::make_unique<PartEstimator>(
         whole, train::Recompute{.layers = false, .selective = again.selective, .names = {}});
     for (const std::string& layer : layer_names_)
       repeats_.push_back(std::ranges::find(again.names, layer) != again.names.end());
@@ -477,7 +477,7 @@ PricedParts::PricedParts(const plan::Graph& whole, const train::Recompute& again
       part_of_entry_.emplace(looked_at().path(entry.scope, entry.label), p);
 }
 
-PartCosts PricedParts::unfolded(const PartCosts& costs) const {
+PartCosts PartEstimator::unfolded(const PartCosts& costs) const {
   PartCosts all;
   std::vector<std::size_t> times(costs.size());
   for (const std::size_t place : place_) ++times[place];
@@ -488,7 +488,7 @@ PartCosts PricedParts::unfolded(const PartCosts& costs) const {
   return all;
 }
 
-Result<PartCosts> PricedParts::micro_batch(const Distribution& within, const Machine& machine,
+Result<PartCosts> PartEstimator::micro_batch(const Distribution& within, const Machine& machine,
                                            const CodedParts& coded) const {
   WEFT_TRY(local, local_parts(looked_at(), within, machine, part_of_entry_, coded));
   WEFT_TRY(half, run_half(local, /*late=*/false, within, machine));
@@ -505,7 +505,7 @@ Result<PartCosts> PricedParts::micro_batch(const Distribution& within, const Mac
   return costs;
 }
 
-Result<PartCosts> PricedParts::end_of_step(const Distribution& within, const Machine& machine,
+Result<PartCosts> PartEstimator::end_of_step(const Distribution& within, const Machine& machine,
                                            bool accumulates, const CodedParts& coded) const {
   WEFT_TRY(local, local_parts(looked_at(), within, machine, part_of_entry_, coded));
   WEFT_TRY(half, run_half(local, /*late=*/true, within, machine));

@@ -57,10 +57,10 @@ struct CodedParts {
 };
 
 // The parts of one plan. Repeated layers are simulated once.
-class PricedParts {
+class PartEstimator {
  public:
   // REQUIRES: the plan outlives it. `again`: recomputation beyond that already in the plan.
-  explicit PricedParts(const plan::Graph& plan, const train::Recompute& again = {});
+  explicit PartEstimator(const plan::Graph& plan, const train::Recompute& again = {});
 
   std::size_t count() const { return place_.size(); }
   // The first entry of a part, for display: "embed", "block.0 attention".
@@ -93,7 +93,7 @@ class PricedParts {
   std::optional<plan::Graph> folded_;
   std::vector<std::size_t> place_;  // by part: its representative in the folded plan
   std::vector<std::string> names_, layer_names_;
-  std::unique_ptr<const PricedParts> others_;
+  std::unique_ptr<const PartEstimator> others_;
   std::vector<bool> repeats_;  // by part: recomputed; used with others_
   std::size_t looked_parts_ = 0;
   std::map<std::string, std::size_t, std::less<>> part_of_entry_;  // by path, in looked_at()

@@ -7,7 +7,7 @@
 
 #include "weft/parallel/distribute/distribution.h"
 #include "weft/parallel/distribute/index_roles.h"
-#include "weft/planner/search/pipeline/choose_in_time.h"
+#include "weft/planner/search/pipeline/choose_pipeline.h"
 #include "weft/planner/search/pipeline/splits.h"
 
 namespace weft::search {
@@ -18,7 +18,7 @@ Split without_stages(Split split);
 class SplitUses {
  public:
   // REQUIRES: the problem outlives it.
-  SplitUses(const InTimeProblem& problem, const distribute::IndexRoles& roles);
+  SplitUses(const PipelineProblem& problem, const distribute::IndexRoles& roles);
 
   // Lists of indices to slice for the model: its own indices and the sequence, or only its own.
   std::size_t lists() const { return lists_.size(); }
@@ -36,7 +36,7 @@ class SplitUses {
 
   Names hinted(const std::string& axis) const;
 
-  const InTimeProblem& problem_;
+  const PipelineProblem& problem_;
   std::vector<Names> lists_;
 };
 

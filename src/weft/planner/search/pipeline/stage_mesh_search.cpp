@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "weft/planner/search/pipeline/cut_unequal.h"
-#include "weft/planner/search/pipeline/stage_pricer.h"
+#include "weft/planner/search/pipeline/stage_estimator.h"
 
 namespace weft::search {
 namespace {
@@ -36,17 +36,17 @@ std::vector<std::vector<std::pair<std::int32_t, std::int32_t>>> stage_sets(std::
 
 class StageMeshSearch {
  public:
-  StageMeshSearch(const InTimeProblem& problem, const ChosenInTime& found,
+  StageMeshSearch(const PipelineProblem& problem, const ChosenPipeline& found,
                   const std::vector<std::string>& model)
       : problem_(problem),
         found_(found),
         model_(model),
         stages_(distribute::stage_axis(found.distribution)) {}
 
-  std::optional<ChosenInTime> run() {
+  std::optional<ChosenPipeline> run() {
     if (!may_differ()) return {};
     make_variants();
-    auto pricer = StagePricer::of(problem_, found_.distribution, found_.distribution.micro_batches, nullptr);
+    auto pricer = StageEstimator::of(problem_, found_.distribution, found_.distribution.micro_batches, nullptr);
     if (!pricer.ok()) return {};
     std::vector<const Distribution*> all;
     for (const Distribution& one : variants_) all.push_back(&one);
@@ -59,7 +59,7 @@ class StageMeshSearch {
         seconds = priced->seconds;
       }
     if (best == nullptr) return {};
-    auto exact = price_given(problem_, *best);
+    auto exact = estimate_given(problem_, *best);
     if (!exact.ok() || !exact->fits || exact->priced.seconds >= kWorthMeshes * found_.priced.seconds)
       return {};
     return *std::move(exact);
@@ -73,12 +73,12 @@ class StageMeshSearch {
            std::ranges::none_of(base.axes, [](const AxisUse& use) { return !use.takes.empty(); });
   }
 
-  std::optional<PricedInTime> price(const StagePricer& pricer, const Distribution& one) const {
+  std::optional<PipelineEstimate> price(const StageEstimator& pricer, const Distribution& one) const {
     const auto costs = pricer.costs(one);
     const auto wire = wire_of(problem_, one);
     if (!costs.ok() || !wire.ok()) return {};
     auto priced =
-        price_in_time(*costs, pricer.order(), cut_unequal(*costs, pricer.order()), *wire, Detail::sums);
+        estimate_pipeline(*costs, pricer.order(), cut_unequal(*costs, pricer.order()), *wire, Detail::sums);
     return priced.ok() ? std::optional(*std::move(priced)) : std::nullopt;
   }
 
@@ -142,8 +142,8 @@ class StageMeshSearch {
     return distribute::Shard::nothing;
   }
 
-  const InTimeProblem& problem_;
-  const ChosenInTime& found_;
+  const PipelineProblem& problem_;
+  const ChosenPipeline& found_;
   const std::vector<std::string>& model_;
   const std::optional<std::size_t> stages_;
   std::vector<Distribution> variants_;
@@ -151,7 +151,7 @@ class StageMeshSearch {
 
 }  // namespace
 
-std::optional<ChosenInTime> with_stage_meshes(const InTimeProblem& problem, const ChosenInTime& found,
+std::optional<ChosenPipeline> with_stage_meshes(const PipelineProblem& problem, const ChosenPipeline& found,
                                               const std::vector<std::string>& model) {
   return StageMeshSearch(problem, found, model).run();
 }

@@ -11,13 +11,13 @@
 #include <optional>
 
 #include "weft/base/result.h"
-#include "weft/planner/search/pipeline/choose_in_time.h"
+#include "weft/planner/search/pipeline/choose_pipeline.h"
 
 namespace weft::search {
 
 // Returns nothing if no other meshes are sufficiently faster. `model`: the indices that an axis may
 // slice for the model (split_uses.h).
-std::optional<ChosenInTime> with_stage_meshes(const InTimeProblem& problem, const ChosenInTime& found,
+std::optional<ChosenPipeline> with_stage_meshes(const PipelineProblem& problem, const ChosenPipeline& found,
                                               const std::vector<std::string>& model);
 
 }  // namespace weft::search

@@ -18,7 +18,7 @@ constexpr double kMostSynthesizedPasses = 60'000;  // a few tenths of a second
 
 // If W is split from B, activations recomputed for B would have to be kept until W. The name of a
 // synthesized schedule cannot state unequal micro-batch counts or different meshes.
-bool may_be_synthesized(const InTimeProblem& problem, const ChosenInTime& found) {
+bool may_be_synthesized(const PipelineProblem& problem, const ChosenPipeline& found) {
   const Distribution& given = found.distribution;
   return found.fits && found.replicas.empty() && distribute::stage_axis(given) && problem.work.empty() &&
          !problem.codecs.any() && given.recompute.is_nothing() &&
@@ -28,7 +28,7 @@ bool may_be_synthesized(const InTimeProblem& problem, const ChosenInTime& found)
 }
 
 // Times and memory of the stages. Nothing if a stage has no memory for one micro-batch.
-std::optional<pipeline::SynthesisRequest> request_of(const PricedInTime& priced) {
+std::optional<pipeline::SynthesisRequest> request_of(const PipelineEstimate& priced) {
   const auto micro_batches = static_cast<double>(priced.schedule.micro_batches);
   pipeline::SynthesisRequest request;
   request.stages = priced.schedule.stages;
@@ -50,8 +50,8 @@ std::optional<pipeline::SynthesisRequest> request_of(const PricedInTime& priced)
 
 }  // namespace
 
-std::optional<ChosenInTime> with_synthesized_schedule(const InTimeProblem& problem,
-                                                      const ChosenInTime& found) {
+std::optional<ChosenPipeline> with_synthesized_schedule(const PipelineProblem& problem,
+                                                      const ChosenPipeline& found) {
   if (!may_be_synthesized(problem, found)) return {};
   const auto request = request_of(found.priced);
   if (!request) return {};
@@ -59,7 +59,7 @@ std::optional<ChosenInTime> with_synthesized_schedule(const InTimeProblem& probl
   const auto text = pipeline::find_schedule(name);
   if (!text.ok()) return {};
   const std::size_t axis = *distribute::stage_axis(found.distribution);
-  std::optional<ChosenInTime> best;
+  std::optional<ChosenPipeline> best;
   double seconds = kWorthSynthesis * found.priced.seconds;
   for (const std::int32_t chunks : {1, 2}) {
     const TimeShape shape{request->stages, chunks, found.priced.schedule.micro_batches, *text};
@@ -70,7 +70,7 @@ std::optional<ChosenInTime> with_synthesized_schedule(const InTimeProblem& probl
     const auto order = unfold(shape);
     if (!order.ok()) continue;
     const auto cuts = move_cuts(found.costs, *order, cut_unequal(found.costs, *order), found.wire);
-    auto priced = price_in_time(found.costs, *order, cuts, found.wire);
+    auto priced = estimate_pipeline(found.costs, *order, cuts, found.wire);
     if (!priced.ok() || !priced->fits || priced->seconds >= seconds) continue;
     seconds = priced->seconds;
     best = found;

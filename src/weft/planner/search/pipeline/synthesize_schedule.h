@@ -8,12 +8,12 @@
 #pragma once
 #include <optional>
 
-#include "weft/planner/search/pipeline/choose_in_time.h"
+#include "weft/planner/search/pipeline/choose_pipeline.h"
 
 namespace weft::search {
 
 // The same plan with a synthesized schedule, with one or two chunks per stage, if that is worth it.
-std::optional<ChosenInTime> with_synthesized_schedule(const InTimeProblem& problem,
-                                                      const ChosenInTime& found);
+std::optional<ChosenPipeline> with_synthesized_schedule(const PipelineProblem& problem,
+                                                      const ChosenPipeline& found);
 
 }  // namespace weft::search

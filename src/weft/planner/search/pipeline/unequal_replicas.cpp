@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "weft/base/check.h"
-#include "weft/parallel/pipeline/in_time.h"
+#include "weft/parallel/pipeline/pipelined_plan.h"
 #include "weft/planner/search/pipeline/stage_devices.h"
 
 namespace weft::search {
@@ -16,7 +16,7 @@ namespace {
 using distribute::Distribution;
 
 // The axis that slices the batch and whose devices differ.
-std::optional<std::size_t> uneven_axis(const InTimeProblem& problem, const Distribution& given) {
+std::optional<std::size_t> uneven_axis(const PipelineProblem& problem, const Distribution& given) {
   if (distribute::has_stage_meshes(given))
     return {};  // replicas differ between stages
   for (std::size_t axis = 0; axis < given.axes.size(); ++axis) {
@@ -33,12 +33,12 @@ std::optional<std::size_t> uneven_axis(const InTimeProblem& problem, const Distr
 class Pace {
  public:
   // For up to `most` micro-batches. REQUIRES: `most` is above an equal share.
-  static Result<Pace> of(const InTimeProblem& problem, const Distribution& given,
+  static Result<Pace> of(const PipelineProblem& problem, const Distribution& given,
                          const cluster::Device& device, std::int64_t most) {
     const std::int64_t few = given.micro_batches;
     WEFT_CHECK(few < most);
-    WEFT_TRY(first, price_taking(problem, given, few, &device));
-    WEFT_TRY(last, price_taking(problem, given, most, &device));
+    WEFT_TRY(first, estimate_with_count(problem, given, few, &device));
+    WEFT_TRY(last, estimate_with_count(problem, given, most, &device));
     Pace pace;
     pace.each_ =
         std::max(0.0, (last.priced.seconds - first.priced.seconds) / static_cast<double>(most - few));
@@ -49,7 +49,7 @@ class Pace {
     if (!last.fits && !first.fits) too_many = few;
     while (too_many - pace.room_for_ > 1) {
       const std::int64_t middle = pace.room_for_ + (too_many - pace.room_for_) / 2;
-      WEFT_TRY(tried, price_taking(problem, given, middle, &device));
+      WEFT_TRY(tried, estimate_with_count(problem, given, middle, &device));
       (tried.fits ? pace.room_for_ : too_many) = middle;
     }
     return pace;
@@ -84,7 +84,7 @@ std::vector<std::int64_t> share_out(
   return takes;
 }
 
-Result<ChosenInTime> price_replicas(const InTimeProblem& problem, const Distribution& given,
+Result<ChosenPipeline> estimate_replicas(const PipelineProblem& problem, const Distribution& given,
                                     std::size_t axis) {
   const std::vector<std::int64_t>& takes = given.axes[axis].takes;
   if (takes.size() != static_cast<std::size_t>(given.mesh.axes[axis].ranks))
@@ -92,12 +92,12 @@ Result<ChosenInTime> price_replicas(const InTimeProblem& problem, const Distribu
   Distribution equal = given;
   equal.axes[axis].takes.clear();
   const std::vector<cluster::Device> devices = devices_along(*problem.cluster, given.mesh, axis);
-  InTimeProblem alike = problem;  // all replicas cut stages at the same places
+  PipelineProblem alike = problem;  // all replicas cut stages at the same places
   if (distribute::stage_axis(given)) {
     WEFT_TRY(work, work_of_parts(problem, equal));
     alike.work = std::move(work);
   }
-  std::optional<ChosenInTime> slowest;
+  std::optional<ChosenPipeline> slowest;
   std::vector<Replica> replicas;
   std::map<std::pair<std::string, std::int64_t>, double> known;
   bool fits = true;
@@ -106,7 +106,7 @@ Result<ChosenInTime> price_replicas(const InTimeProblem& problem, const Distribu
     const std::string name = device == nullptr ? std::string() : device->name;
     const auto [found, is_new] = known.try_emplace({name, takes[place]}, 0.0);
     if (is_new) {
-      WEFT_TRY(priced, price_taking(alike, equal, takes[place], device));
+      WEFT_TRY(priced, estimate_with_count(alike, equal, takes[place], device));
       found->second = priced.priced.seconds;
       fits = fits && priced.fits;
       if (!slowest || priced.priced.seconds > slowest->priced.seconds) slowest = std::move(priced);
@@ -119,11 +119,11 @@ Result<ChosenInTime> price_replicas(const InTimeProblem& problem, const Distribu
   return *std::move(slowest);
 }
 
-Result<std::optional<ChosenInTime>> with_unequal_replicas(const InTimeProblem& problem,
+Result<std::optional<ChosenPipeline>> with_unequal_replicas(const PipelineProblem& problem,
                                                           const Distribution& given, double beat_seconds) {
   constexpr std::int64_t kMostMicroBatches = 64;  // per replica; more hardly change the shares
   constexpr std::int64_t kMostOfEqual = 8;        // limit per replica, in equal shares
-  std::optional<ChosenInTime> best;
+  std::optional<ChosenPipeline> best;
   const auto axis = uneven_axis(problem, given);
   if (!axis) return best;
   const std::vector<cluster::Device> devices = devices_along(*problem.cluster, given.mesh, *axis);
@@ -152,13 +152,13 @@ Result<std::optional<ChosenInTime>> with_unequal_replicas(const InTimeProblem& p
     unequal.axes[*axis].takes = share_out(all, devices.size(), [&](std::size_t rank, std::int64_t count) {
       return paces.at(devices[rank].name).seconds(count);
     });
-    auto priced = price_replicas(problem, unequal, *axis);
+    auto priced = estimate_replicas(problem, unequal, *axis);
     if (!priced.ok() || !priced->fits || priced->priced.seconds >= beat_seconds) continue;
     beat_seconds = priced->priced.seconds;
     best = *std::move(priced);
   }
   // Exchanges between replicas in every micro-batch rule out unequal numbers.
-  if (best && !pipeline::distribute_in_time(*problem.plan, best->distribution).ok()) best.reset();
+  if (best && !pipeline::distribute_pipelined(*problem.plan, best->distribution).ok()) best.reset();
   return best;
 }
 

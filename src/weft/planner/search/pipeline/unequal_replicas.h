@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/planner/search/pipeline/choose_in_time.h"
+#include "weft/planner/search/pipeline/choose_pipeline.h"
 
 namespace weft::search {
 
@@ -27,16 +27,16 @@ std::vector<std::int64_t> share_out(
 
 // Estimates a distribution with equal numbers for a rank that processes `micro_batches` of them, on
 // `device` if given.
-Result<ChosenInTime> price_taking(const InTimeProblem& problem, const distribute::Distribution& given,
+Result<ChosenPipeline> estimate_with_count(const PipelineProblem& problem, const distribute::Distribution& given,
                                   std::int64_t micro_batches, const cluster::Device* device);
 
 // Estimates a distribution with unequal numbers along `axis` by its slowest replica.
-Result<ChosenInTime> price_replicas(const InTimeProblem& problem, const distribute::Distribution& given,
+Result<ChosenPipeline> estimate_replicas(const PipelineProblem& problem, const distribute::Distribution& given,
                                     std::size_t axis);
 
 // The same distribution with at least as many micro-batches, unequally divided between replicas.
 // Nothing if all devices along the axes that slice the batch are alike, or if nothing is faster.
-Result<std::optional<ChosenInTime>> with_unequal_replicas(const InTimeProblem& problem,
+Result<std::optional<ChosenPipeline>> with_unequal_replicas(const PipelineProblem& problem,
                                                           const distribute::Distribution& given,
                                                           double beat_seconds);
 

@@ -12,7 +12,7 @@
 #include "weft/plan/ops/communication.h"
 #include "weft/plan/ops/operators.h"
 #include "weft/plan/spmd/layouts.h"
-#include "weft/planner/search/rewrite/rank_prices.h"
+#include "weft/planner/search/rewrite/rank_costs.h"
 #include "weft/rules/rule/instance.h"
 #include "weft/rules/rule/match.h"
 
@@ -32,7 +32,7 @@ constexpr double kLeastWorth = 1e-7;         // seconds: anything less is roundi
 class CommunicationBench {
  public:
   CommunicationBench(const distribute::DistributedPlan& plan, std::span<const rule::Rule> rules,
-                     RankPrices& prices)
+                     RankCosts& prices)
       : plan_(plan),
         automaton_(rules),
         prices_(prices),
@@ -195,7 +195,7 @@ class CommunicationBench {
 
   const distribute::DistributedPlan& plan_;
   rule::Automaton automaton_;
-  RankPrices& prices_;
+  RankCosts& prices_;
   rule::Draft draft_;
   std::vector<Layout> layouts_;  // by value
   std::size_t known_nodes_;
@@ -337,7 +337,7 @@ Result<RewrittenCommunication> rewrite_communication(const PredictedPlan& before
   for (const rule::Rule& rule : rules)
     if (rule::is_distributed(rule)) about_ranks.push_back(rule);
   WEFT_TRY(costs, machine.costs(before.plan.mesh));
-  RankPrices prices(before.plan.mesh, costs, device);
+  RankCosts prices(before.plan.mesh, costs, device);
   RulesToProve trial(std::move(about_ranks), prove);
   while (true) {
     result.trail.clear();

@@ -6,7 +6,7 @@
 #include "weft/plan/graph/transplant.h"
 #include "weft/plan/graph/verify.h"
 #include "weft/plan/ops/build.h"
-#include "weft/plan/ops/classifying.h"
+#include "weft/plan/ops/linear_loss_shape.h"
 #include "weft/plan/ops/operators.h"
 #include "weft/predict/cost/plan_cost.h"
 #include "weft/program/tasks/items.h"
@@ -116,9 +116,9 @@ bool tiles_loss(const rule::Draft& draft, const rule::Change& change, std::int64
   for (const plan::NodeId id : change.added) {
     const plan::NodeView node = draft.graph().view(id);
     if (&node.op() != &ops::linear_cross_entropy()) continue;
-    const ops::Classifying of = ops::classifying(node);
+    const ops::LinearLossShape of = ops::classifying(node);
     const std::int64_t logits = of.row_count() * of.over.size * plan::size_in_bytes(node.input_type(0).dtype);
-    return program::why_by_definition(node).empty() && logits >= logits_from &&
+    return program::why_reference_op(node).empty() && logits >= logits_from &&
            (logits_from == 0 || seconds < 0);
   }
   return false;

@@ -116,7 +116,7 @@ class GradientDelay {
     for (const NodeId sum : sums) WEFT_TRY_STATUS(sum_what_was_made(plan_.graph.view(sum)));
     for (const NodeId next : after) {
       const NodeView node = plan_.graph.view(next);
-      edit_.stand_at(next);
+      edit_.adopt_context(next);
       WEFT_TRY(again, add_sum(node, edit_.now(node.input(0))));
       edit_.become(node.result(0), again);
     }
@@ -169,7 +169,7 @@ class GradientDelay {
         graph.symbol(kept.name), state_type,       std::monostate(),
         std::monostate(),        std::monostate(), graph.symbol(print(layout, plan_.mesh, graph.symbols()))};
     WEFT_TRY(state, graph.add_value(ops::state(), {}, attributes));
-    edit_.stand_at(node.id());
+    edit_.adopt_context(node.id());
     WEFT_TRY(before, ops::add_reduce(graph, "sum", state, ops::indices_of(of_gradient)));
     WEFT_TRY(as_it_was, ops::add_cast(graph, before, type.dtype));
     WEFT_TRY(sum, add_sum(node, as_it_was));
@@ -180,7 +180,7 @@ class GradientDelay {
 
   Status keep_addends(Kept& kept) {
     plan::Graph& graph = edit_.graph();
-    edit_.stand_at(kept.sum);
+    edit_.adopt_context(kept.sum);
     const plan::ValueId addend = plan_.graph.node(kept.sum).inputs[0];
     WEFT_TRY(x, ops::add_cast(graph, edit_.now(addend), kept_in(plan_.graph.type(addend).dtype)));
     for (std::size_t i = 0; i < kept.rows.size(); ++i) {

@@ -79,7 +79,7 @@ Result<LocalSteps> sync_every(const distribute::DistributedPlan& plan, std::int6
       WEFT_TRY_STATUS(edit.keep(node.id()));
       continue;
     }
-    edit.stand_at(node.id());
+    edit.adopt_context(node.id());
     std::vector<plan::ValueId> inputs;
     for (const plan::ValueId input : node.node().inputs) inputs.push_back(edit.now(input));
     const plan::AttributeValue attributes[] = {edit.symbol(node.symbol(0)), edit.symbol(node.symbol(1)),

@@ -44,7 +44,7 @@ class TiledPlan {
         WEFT_TRY_STATUS(cut(node));
         continue;
       }
-      edit_.stand_at(node.id());
+      edit_.adopt_context(node.id());
       for (const ValueId input : node.node().inputs) WEFT_TRY_STATUS(join(input));
       WEFT_TRY_STATUS(edit_.keep(node.id()));
     }
@@ -55,7 +55,7 @@ class TiledPlan {
   bool has_index(ValueId value) const { return plan_.graph.type(value).has(along_.index); }
 
   Status cut(const NodeView& node) {
-    edit_.stand_at(node.id());
+    edit_.adopt_context(node.id());
     for (const ValueId input : node.node().inputs)
       if (has_index(input)) WEFT_TRY_STATUS(slice(input));
     for (std::size_t i = 0; i < static_cast<std::size_t>(count_); ++i) {

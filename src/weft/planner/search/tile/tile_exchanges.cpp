@@ -34,7 +34,7 @@ constexpr std::size_t kMostTiledNodes = 150'000;
 constexpr std::size_t kMostNodesTried = 25'000;
 
 // A candidate for tiling, without the number of tiles.
-struct TileWay {
+struct TileCandidate {
   TileIndex along;
   std::vector<bool> region;
 };
@@ -99,13 +99,13 @@ std::vector<TileProspect> prospects(const distribute::DistributedPlan& plan,
   return found;
 }
 
-std::vector<TileWay> ways_to_try(const distribute::DistributedPlan& plan, const std::vector<bool>& wanted) {
-  std::vector<TileWay> ways;
+std::vector<TileCandidate> ways_to_try(const distribute::DistributedPlan& plan, const std::vector<bool>& wanted) {
+  std::vector<TileCandidate> ways;
   for (const TileProspect& prospect : prospects(plan, wanted))
     for (const TileReach reach : {TileReach::near, TileReach::products, TileReach::all}) {
-      TileWay way{prospect.along, tile_region(plan, prospect.along, prospect.collectives, reach)};
+      TileCandidate way{prospect.along, tile_region(plan, prospect.along, prospect.collectives, reach)};
       const bool is_new = std::ranges::none_of(
-          ways, [&](const TileWay& other) { return other.along == way.along && other.region == way.region; });
+          ways, [&](const TileCandidate& other) { return other.along == way.along && other.region == way.region; });
       if (is_new && std::ranges::find(way.region, true) != way.region.end()) ways.push_back(std::move(way));
     }
   return ways;
@@ -150,9 +150,9 @@ class TileSearch {
     TiledExchanges result;
     result.said = "no collective can be tiled along with a matrix product";
     WEFT_TRY(wanted, exchanges_to_cut(before_, options_.tiles > 0));
-    const std::vector<TileWay> ways = ways_to_try(before_.plan, wanted);
+    const std::vector<TileCandidate> ways = ways_to_try(before_.plan, wanted);
     if (options_.tiles > 0) {
-      for (const TileWay& way : ways) try_way(way, options_.tiles);
+      for (const TileCandidate& way : ways) try_way(way, options_.tiles);
     } else {
       try_numbers(ways);
     }
@@ -176,9 +176,9 @@ class TileSearch {
   }
 
   // Tries all candidates with two tiles, then the fastest with more tiles while that is faster.
-  void try_numbers(std::span<const TileWay> ways) {
-    std::vector<std::pair<double, const TileWay*>> quickest;
-    for (const TileWay& way : ways) quickest.emplace_back(try_way(way, 2), &way);
+  void try_numbers(std::span<const TileCandidate> ways) {
+    std::vector<std::pair<double, const TileCandidate*>> quickest;
+    for (const TileCandidate& way : ways) quickest.emplace_back(try_way(way, 2), &way);
     std::ranges::stable_sort(quickest, {}, [](const auto& tried) { return tried.first; });
     if (quickest.size() > kWaysInMoreTiles) quickest.resize(kWaysInMoreTiles);
     for (auto [seconds, way] : quickest)
@@ -190,7 +190,7 @@ class TileSearch {
   }
 
   // Seconds of a step; infinite if the plan cannot be tiled like this.
-  double try_way(const TileWay& way, std::int64_t tiles) {
+  double try_way(const TileCandidate& way, std::int64_t tiles) {
     constexpr double kNever = std::numeric_limits<double>::infinity();
     const auto cut_nodes = static_cast<std::size_t>(std::ranges::count(way.region, true));
     const std::size_t nodes = before_.plan.graph.node_count() + cut_nodes * static_cast<std::size_t>(tiles);

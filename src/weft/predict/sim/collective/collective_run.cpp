@@ -73,7 +73,7 @@ void CollectiveRun::run() {
       enter(static_cast<std::int32_t>(a));
     }
   while (true) {
-    for (std::size_t i = 0; i < ready_.size(); ++i) try_on(ready_[i]);
+    for (std::size_t i = 0; i < ready_.size(); ++i) try_advance(ready_[i]);
     ready_.clear();
     network_.settle(now_);
     const auto flow = network_.next();
@@ -146,7 +146,7 @@ void CollectiveRun::enter(std::int32_t agent) {
   ready_.push_back(agent);
 }
 
-void CollectiveRun::try_on(std::int32_t agent) {
+void CollectiveRun::try_advance(std::int32_t agent) {
   AgentState& state = agents_[static_cast<std::size_t>(agent)];
   if (!state.waiting) return;
   const Action& action = action_of(state);
@@ -176,7 +176,7 @@ bool CollectiveRun::pass(std::int32_t agent, AgentState& state, const Action& ac
     case Wait::slot:
       return action.give < 0 ||
              connections_[static_cast<std::size_t>(action.give)].occupied < parameters_.slots;
-    case Wait::packets: return packets_there(agent, state, action);
+    case Wait::packets: return packets_arrived(agent, state, action);
     case Wait::counter: {
       if (action.consume < 0) return true;
       CounterState& counter = counters_[static_cast<std::size_t>(action.consume)];
@@ -207,7 +207,7 @@ bool CollectiveRun::pass(std::int32_t agent, AgentState& state, const Action& ac
   return true;
 }
 
-bool CollectiveRun::packets_there(std::int32_t agent, const AgentState& state, const Action& action) {
+bool CollectiveRun::packets_arrived(std::int32_t agent, const AgentState& state, const Action& action) {
   for (const Cell& cell : actions_.sources(action)) {
     if (!cell.packet) continue;
     for (std::int32_t k = 0; k < action.count; ++k) {

@@ -1,6 +1,6 @@
 // weft/predict/sim/collective/collective_run.h -- the event loop of simulate().
 //
-//   try_on      passes the agent's waits as far as possible: dependency, message, slot, packets, counter,
+//   try_advance      passes the agent's waits as far as possible: dependency, message, slot, packets, counter,
 //               barrier
 //   begin       the agent starts its step; its bytes are sent or copied
 //   complete    the step is done: slots are released, messages and signals are sent, the next step is tried
@@ -15,7 +15,7 @@
 
 #include "weft/collectives/chunks/actions.h"
 #include "weft/predict/sim/collective/simulate_collective.h"
-#include "weft/predict/sim/collective/ways.h"
+#include "weft/predict/sim/collective/program_routes.h"
 #include "weft/predict/sim/network.h"
 
 namespace weft::sim {
@@ -101,9 +101,9 @@ class CollectiveRun {
   void wake(std::vector<std::int32_t>& watchers);
   void wake_if(std::int32_t agent, Wait wait);
   void enter(std::int32_t agent);
-  void try_on(std::int32_t agent);
+  void try_advance(std::int32_t agent);
   bool pass(std::int32_t agent, AgentState& state, const collective::Action& action);
-  bool packets_there(std::int32_t agent, const AgentState& state, const collective::Action& action);
+  bool packets_arrived(std::int32_t agent, const AgentState& state, const collective::Action& action);
   void begin(std::int32_t agent);
   void complete(std::int32_t agent);
   void write_packets(const collective::Cell& cell, std::int32_t count);

@@ -26,7 +26,7 @@ struct RunParameters {
 
   // A chunk with more slices than this is simulated only up to here. The rest is extrapolated at
   // the rate between the first and the last quarter.
-  std::int32_t most_slices = 16;
+  std::int32_t max_slices = 16;
 };
 
 // A protocol's parameters between GPUs joined by NVLink, from NCCL's own model and buffer sizes.

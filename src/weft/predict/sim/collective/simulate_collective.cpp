@@ -14,7 +14,7 @@ Status check_parameters(const RunParameters& p) {
   const bool positive = p.slots > 0 && p.slot_bytes >= 1 && p.copy_bytes_per_second > 0 &&
                         p.reduce_bytes_per_second > 0 && p.efficiency > 0 && p.packet_efficiency > 0;
   const bool sane = p.launch_seconds >= 0 && p.step_seconds >= 0 && p.message_seconds >= 0 &&
-                    p.most_slices >= 8 && p.most_slices <= 1 << 20;
+                    p.max_slices >= 8 && p.max_slices <= 1 << 20;
   if (positive && sane) return {};
   return user_error("a runtime's figures must be positive, its times not negative, its slices 8 or more",
                     "at most 1048576 slices, and a slot of a byte or more");
@@ -56,15 +56,15 @@ Result<CollectiveTime> simulate(const collective::Actions& actions, const cluste
   if (!actions.connections.empty())
     answer.slices =
         std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(chunk / parameters.slot_bytes)));
-  answer.walked_slices = std::min<std::int64_t>(answer.slices, parameters.most_slices);
+  answer.simulated_slices = std::min<std::int64_t>(answer.slices, parameters.max_slices);
 
   const double slice = chunk / static_cast<double>(answer.slices);
-  WEFT_TRY_STATUS(check_work(actions, parameters, slice, answer.walked_slices));
+  WEFT_TRY_STATUS(check_work(actions, parameters, slice, answer.simulated_slices));
 
   Network network(topology);
   WEFT_TRY(ways, find_ways(actions, topology, network));
   CollectiveRun run(actions, ways, network, parameters, slice,
-                    static_cast<std::int32_t>(answer.walked_slices), timeline);
+                    static_cast<std::int32_t>(answer.simulated_slices), timeline);
   run.run();
   if (std::string why = run.standstill(); !why.empty())
     return user_error(fmt::format("the program deadlocks: {}", why),
@@ -73,10 +73,10 @@ Result<CollectiveTime> simulate(const collective::Actions& actions, const cluste
   const std::vector<double>& ends = run.slice_ends();
   const double walked = ends.back();
   double seconds = walked;
-  if (answer.slices > answer.walked_slices) {
+  if (answer.slices > answer.simulated_slices) {
     const std::size_t quarter = ends.size() / 4, three = 3 * ends.size() / 4;
     const double pace = (ends[three - 1] - ends[quarter - 1]) / static_cast<double>(three - quarter);
-    seconds += pace * static_cast<double>(answer.slices - answer.walked_slices);
+    seconds += pace * static_cast<double>(answer.slices - answer.simulated_slices);
   }
   answer.seconds = parameters.launch_seconds + seconds;
   answer.events = run.events();

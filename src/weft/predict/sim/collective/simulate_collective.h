@@ -33,7 +33,7 @@ struct CollectiveTime {
   double seconds = 0;
   std::int64_t events = 0;
   std::int64_t slices = 1;         // per chunk
-  std::int64_t walked_slices = 1;  // of these, simulated
+  std::int64_t simulated_slices = 1;  // of these, simulated
   std::vector<double> link_busy;   // by link of the topology: utilization
   std::vector<Stretch> timeline;   // if requested; by begin
 };

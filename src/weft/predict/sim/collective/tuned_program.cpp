@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "weft/collectives/one_sided/check_work.h"
-#include "weft/collectives/synthesis/deal_shares.h"
+#include "weft/collectives/synthesis/interleave_shares.h"
 #include "weft/collectives/synthesis/path_program.h"
 #include "weft/collectives/synthesis/tree_program.h"
 #include "weft/predict/sim/collective/grain_search.h"
@@ -38,7 +38,7 @@ double most_chunks(double hops, double memory) {
 Result<double> attained_by(const collective::Program& program, const cluster::Topology& topology,
                            std::int64_t bytes) {
   const collective::Actions actions =
-      collective::to_actions(program, any_one(program.placement), collective::Grain::step);
+      collective::to_actions(program, single_placement(program.placement), collective::Grain::step);
   WEFT_TRY(time, simulate(actions, topology, bytes, run_parameters(program.protocol)));
   return static_cast<double>(bytes) / time.seconds;
 }

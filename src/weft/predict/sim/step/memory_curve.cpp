@@ -158,13 +158,13 @@ std::vector<MemoryByKind> memory_by_unit(const program::Program& program) {
   return change;
 }
 
-std::vector<AliveBuffer> alive_during(const program::Program& program, std::uint32_t unit) {
+std::vector<LiveBuffer> live_buffers(const program::Program& program, std::uint32_t unit) {
   const KindOf kind(program);
-  std::vector<AliveBuffer> alive;
+  std::vector<LiveBuffer> alive;
   for (const Buffer& buffer : program.buffers)
     if (buffer.bytes > 0 && is_alive(buffer, unit)) alive.push_back({&buffer, kind(buffer)});
   std::ranges::stable_sort(
-      alive, [](const AliveBuffer& a, const AliveBuffer& b) { return a.buffer->bytes > b.buffer->bytes; });
+      alive, [](const LiveBuffer& a, const LiveBuffer& b) { return a.buffer->bytes > b.buffer->bytes; });
   return alive;
 }
 

@@ -33,10 +33,10 @@ MemoryByKind memory_by_kind(const program::Program& program, double total_bytes)
 std::vector<MemoryByKind> memory_by_unit(const program::Program& program);
 
 // A buffer that is live during a unit, with its kind (one of MemoryByKind::kinds()). Largest first.
-struct AliveBuffer {
+struct LiveBuffer {
   const program::Buffer* buffer = nullptr;
   std::string_view kind;
 };
-std::vector<AliveBuffer> alive_during(const program::Program& program, std::uint32_t unit);
+std::vector<LiveBuffer> live_buffers(const program::Program& program, std::uint32_t unit);
 
 }  // namespace weft::sim

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "weft/base/do_all.h"
+#include "weft/base/parallel_for.h"
 #include "weft/collectives/algorithm/summation_service.h"
 #include "weft/plan/graph/operator.h"
 #include "weft/plan/ops/pointwise.h"
@@ -120,16 +120,16 @@ std::size_t describe_busiest(Prediction& prediction, const StepRun& run,
   return busiest;
 }
 
-std::vector<PricedCollective> collectives_of(const ProgramTasks& tasks, const plan::Mesh& mesh) {
-  std::map<std::tuple<std::uint32_t, program::Exchange::Kind, std::int64_t>, PricedCollective> found;
+std::vector<EstimatedCollective> collectives_of(const ProgramTasks& tasks, const plan::Mesh& mesh) {
+  std::map<std::tuple<std::uint32_t, program::Exchange::Kind, std::int64_t>, EstimatedCollective> found;
   for (const ExchangeTask& exchange : tasks.exchanges) {
-    PricedCollective& one = found[{exchange.axis, exchange.kind, exchange.bytes}];
+    EstimatedCollective& one = found[{exchange.axis, exchange.kind, exchange.bytes}];
     if (one.times++ == 0)
       one = {mesh.axes[exchange.axis].name, exchange.kind, exchange.bytes, 1, exchange.price};
   }
-  std::vector<PricedCollective> sorted;
+  std::vector<EstimatedCollective> sorted;
   for (auto& [key, one] : found) sorted.push_back(std::move(one));
-  std::ranges::stable_sort(sorted, std::greater<>(), [](const PricedCollective& one) {
+  std::ranges::stable_sort(sorted, std::greater<>(), [](const EstimatedCollective& one) {
     return static_cast<double>(one.times) * one.price.seconds();
   });
   return sorted;
@@ -172,7 +172,7 @@ Result<Prediction> predict(const plan::Mesh& mesh,
   const int workers = std::max(1, options.workers);
   std::vector<ProgramTasks> tables;
   for (const auto& program : programs) {
-    WEFT_TRY(tasks, price_tasks(program, mesh, costs, options.overlap, workers));
+    WEFT_TRY(tasks, estimate_tasks(program, mesh, costs, options.overlap, workers));
     tables.push_back(std::move(tasks));
   }
 
@@ -242,7 +242,7 @@ Result<Prediction> predict(const plan::Graph& graph, const plan::Mesh& mesh,
       firsts[kind] = rank;
   }
   std::vector<Result<program::Program>> compiled(firsts.size(), program::Program());
-  do_all(firsts.size(),
+  parallel_for(firsts.size(),
          [&](std::size_t k) { compiled[k] = compile_rank(graph, mesh, layouts, firsts[k], compile); });
   std::vector<program::Program> made;
   for (auto& program : compiled) {

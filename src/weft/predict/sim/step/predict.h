@@ -33,10 +33,10 @@
 
 namespace weft::sim {
 
-using cost::ExchangePrice;
+using cost::ExchangeCost;
 using cost::Source;
 using cost::StepCosts;
-using cost::TaskPrice;
+using cost::TaskCost;
 
 struct PredictOptions {
   bool exact = false;    // simulate every rank individually
@@ -83,12 +83,12 @@ struct AxisTraffic {
 };
 
 // Collectives of one kind and size along one axis.
-struct PricedCollective {
+struct EstimatedCollective {
   std::string axis;
   program::Exchange::Kind kind = program::Exchange::Kind::all_reduce;
   std::int64_t bytes = 0;  // as nccl-tests counts them
   std::size_t times = 0;   // per step
-  ExchangePrice price;     // of each, without contention
+  ExchangeCost price;     // of each, without contention
 };
 
 struct CriticalTask {
@@ -105,7 +105,7 @@ struct Prediction {
   double peak_bytes = 0;                      // of the rank with the highest peak
   MemoryByKind memory;                        // of that rank at its peak; its total is peak_bytes
   std::vector<AxisTraffic> traffic;           // by mesh axis
-  std::vector<PricedCollective> collectives;  // of the busiest rank, by total time, descending
+  std::vector<EstimatedCollective> collectives;  // of the busiest rank, by total time, descending
   std::vector<RankClass> classes;
   std::vector<CriticalTask> critical;  // in order
   std::string bound;  // "compute: 71 % of the step" | "communication on ib: 54 % of the step"

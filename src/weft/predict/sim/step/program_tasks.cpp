@@ -38,7 +38,7 @@ Result<ExchangeTask> price_exchange(const program::Exchange& exchange, std::uint
 
 }  // namespace
 
-Result<ProgramTasks> price_tasks(std::shared_ptr<const program::Program> program, const plan::Mesh& mesh,
+Result<ProgramTasks> estimate_tasks(std::shared_ptr<const program::Program> program, const plan::Mesh& mesh,
                                  const cost::StepCosts& costs, bool overlap, int workers) {
   const program::Program& of = *program;
   ProgramTasks tasks;
@@ -59,7 +59,7 @@ Result<ProgramTasks> price_tasks(std::shared_ptr<const program::Program> program
       tasks.lane_orders[made.lane].push_back(tasks.exchange[t]);
       tasks.exchanges.push_back(std::move(made));
     } else {
-      const cost::TaskPrice price = costs.compute(of, task);
+      const cost::TaskCost price = costs.compute(of, task);
       tasks.seconds[t] = price.seconds;
       tasks.sources[t] = price.source;
     }

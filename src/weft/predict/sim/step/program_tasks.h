@@ -25,7 +25,7 @@ struct ExchangeTask {
   std::uint32_t lane = 0;
   program::Exchange::Kind kind = program::Exchange::Kind::all_reduce;
   std::int64_t bytes = 0;  // its size as nccl-tests counts it
-  cost::ExchangePrice price;
+  cost::ExchangeCost price;
 };
 
 struct ProgramTasks {
@@ -56,7 +56,7 @@ struct ProgramTasks {
 
 // `workers` tasks of stream 0 run at once. Fails if the program names an axis that the mesh lacks,
 // or sends bytes along an axis whose link has no bandwidth.
-Result<ProgramTasks> price_tasks(std::shared_ptr<const program::Program> program, const plan::Mesh& mesh,
+Result<ProgramTasks> estimate_tasks(std::shared_ptr<const program::Program> program, const plan::Mesh& mesh,
                                  const cost::StepCosts& costs, bool overlap, int workers = 1);
 
 }  // namespace weft::sim

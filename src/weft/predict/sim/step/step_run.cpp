@@ -190,10 +190,10 @@ void StepRun::arrive(std::uint32_t rank, std::uint32_t task) {
 
 // The cost of the member that moves the most: in a halo exchange, blocks at the ends have one
 // neighbour less.
-const cost::ExchangePrice& StepRun::price_of(std::uint32_t number) const {
+const cost::ExchangeCost& StepRun::price_of(std::uint32_t number) const {
   const Meeting& who = meeting(number);
   const MeetingState& meeting = states_[number];
-  const auto price = [&](std::size_t i) -> const cost::ExchangePrice& {
+  const auto price = [&](std::size_t i) -> const cost::ExchangeCost& {
     const ProgramTasks& tasks = *ranks_[who.classes[i]].tasks;
     return tasks.exchanges[tasks.exchange[meeting.tasks[i]]].price;
   };
@@ -208,7 +208,7 @@ void StepRun::start_collective(std::uint32_t number) {
   MeetingState& meeting = states_[number];
   for (std::size_t i = 0; i < who.classes.size(); ++i)
     ranks_[who.classes[i]].times[meeting.tasks[i]].begin = now_;
-  const cost::ExchangePrice& price = price_of(number);
+  const cost::ExchangeCost& price = price_of(number);
   if (meeting.shared && price.transfer_seconds > 0)
     foresee(now_ + price.latency_seconds, Happening::latency, number);
   else

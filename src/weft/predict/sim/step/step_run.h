@@ -84,7 +84,7 @@ class StepRun {
   // A meeting has one state per lane (program_tasks.h). Numbers past all meetings are for the
   // second lane.
   const Meeting& meeting(std::uint32_t number) const { return meetings_.all[number % meetings_.all.size()]; }
-  const cost::ExchangePrice& price_of(std::uint32_t meeting) const;
+  const cost::ExchangeCost& price_of(std::uint32_t meeting) const;
   void start_collective(std::uint32_t meeting);
   void end_collective(std::uint32_t meeting);
   void start_transfer(std::uint32_t meeting);

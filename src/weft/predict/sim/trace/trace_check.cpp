@@ -24,8 +24,8 @@ Status check(const TraceSystem& system) {
   return {};
 }
 
-Result<PlacesInGroups> find_places(const ExecutionTrace& trace, const TraceNetwork& network) {
-  PlacesInGroups places;
+Result<GroupPositions> find_places(const ExecutionTrace& trace, const TraceNetwork& network) {
+  GroupPositions places;
   for (const RankGroup& group : trace.groups) {
     auto& members = places.emplace_back();
     for (std::size_t i = 0; i < group.ranks.size(); ++i)
@@ -37,7 +37,7 @@ Result<PlacesInGroups> find_places(const ExecutionTrace& trace, const TraceNetwo
   return places;
 }
 
-Status check_node(const ExecutionTrace& trace, const TraceNetwork& network, const PlacesInGroups& places,
+Status check_node(const ExecutionTrace& trace, const TraceNetwork& network, const GroupPositions& places,
                   std::int32_t rank, const TraceNode& node) {
   using Kind = TraceNode::Kind;
   const auto complain = [&](std::string text) {
@@ -62,7 +62,7 @@ Status check_node(const ExecutionTrace& trace, const TraceNetwork& network, cons
 
 }  // namespace
 
-Result<PlacesInGroups> check(const ExecutionTrace& trace, const TraceNetwork& network,
+Result<GroupPositions> check(const ExecutionTrace& trace, const TraceNetwork& network,
                              const TraceSystem& system) {
   WEFT_TRY_STATUS(check(system));
   WEFT_TRY_STATUS(check_ranks(trace, network));

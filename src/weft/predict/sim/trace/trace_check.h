@@ -12,9 +12,9 @@
 
 namespace weft::sim {
 
-using PlacesInGroups = std::vector<std::map<std::int32_t, std::size_t>>;  // by group: ranks' positions
+using GroupPositions = std::vector<std::map<std::int32_t, std::size_t>>;  // by group: ranks' positions
 
-Result<PlacesInGroups> check(const ExecutionTrace& trace, const TraceNetwork& network,
+Result<GroupPositions> check(const ExecutionTrace& trace, const TraceNetwork& network,
                              const TraceSystem& system);
 
 }  // namespace weft::sim

@@ -51,7 +51,7 @@ std::optional<std::size_t> common_line(std::span<const std::int32_t> members, co
 
 }  // namespace
 
-bool has_own_wires(std::span<const std::int32_t> members, const TraceNetwork& network) {
+bool has_exclusive_wires(std::span<const std::int32_t> members, const TraceNetwork& network) {
   if (members.size() <= 1 || members.size() == static_cast<std::size_t>(network.ranks())) return true;
   const auto line = common_line(members, network);
   if (!line) return false;

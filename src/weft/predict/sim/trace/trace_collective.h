@@ -38,7 +38,7 @@ Result<std::vector<ChunkPhase>> chunk_phases(const CollectiveCall& call, const T
 Status check_each(std::span<const ChunkPhase> phases, std::int32_t members, const TraceSystem& system);
 
 // Whether no other rank's messages ever use the wires between these ranks.
-bool has_own_wires(std::span<const std::int32_t> members, const TraceNetwork& network);
+bool has_exclusive_wires(std::span<const std::int32_t> members, const TraceNetwork& network);
 
 class TraceCollective {
  public:

@@ -13,7 +13,7 @@
 
 #include "weft/predict/sim/trace/trace_check.h"
 #include "weft/predict/sim/trace/trace_collective.h"
-#include "weft/predict/sim/trace/trace_standstill.h"
+#include "weft/predict/sim/trace/trace_deadlock.h"
 
 namespace weft::sim {
 namespace {
@@ -48,7 +48,7 @@ using MessageKey = std::tuple<std::int32_t, std::int32_t, std::int64_t>;        
 class Runner {
  public:
   Runner(const ExecutionTrace& trace, const TraceNetwork& network, const TraceSystem& system,
-         const TraceRunOptions& options, PlacesInGroups places)
+         const TraceRunOptions& options, GroupPositions places)
       : trace_(trace),
         network_(network),
         system_(system),
@@ -114,7 +114,7 @@ class Runner {
 
   std::vector<Rank> ranks_;
   NodeStates states_;
-  const PlacesInGroups member_of_;
+  const GroupPositions member_of_;
   std::map<MeetingKey, std::vector<Meeting>> meetings_;
   std::map<MessageKey, std::pair<std::int64_t, std::vector<std::uint32_t>>>
       mail_;  // messages that arrived, and receives that wait
@@ -292,7 +292,7 @@ Status Runner::begin_collective(const TraceNode& first, std::int32_t group, std:
     return {};
   }
   CollectiveCall call{first.collective, first.bytes, call_members(group)};
-  if (has_own_wires(call.members, network_)) {
+  if (has_exclusive_wires(call.members, network_)) {
     // The network looks the same from every rank, so only relative positions of the members matter.
     CollectiveCall shape = call;
     if (!shape.members.empty()) {

@@ -1,0 +1,135 @@
+#include "weft/translate/recipe/recipe_cost.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "weft/planner/search/distribution/fold.h"
+
+namespace weft::recipe {
+namespace {
+
+double between(double none, double all, double share) { return none + share * (all - none); }
+
+RecipeCost between(const RecipeCost& none, const RecipeCost& all, double share) {
+  RecipeCost price = all;
+  for (double RecipeCost::*const field :
+       {&RecipeCost::seconds, &RecipeCost::computing, &RecipeCost::waiting, &RecipeCost::bubble,
+        &RecipeCost::updating, &RecipeCost::peak_bytes})
+    price.*field = between(none.*field, all.*field, share);
+  for (double sim::MemoryByKind::*const field :
+       {&sim::MemoryByKind::activations, &sim::MemoryByKind::scratch})
+    price.memory.*field = between(none.memory.*field, all.memory.*field, share);
+  return price;
+}
+
+}  // namespace
+
+RecipeEstimator::RecipeEstimator(search::PipelineProblem problem, MachineOn machine_on)
+    : problem_(std::move(problem)),
+      machine_on_(std::move(machine_on)),
+      roles_(distribute::index_roles(*problem_.plan)),
+      layers_(search::repeated_layers(*problem_.plan)) {}
+
+Result<EstimatedRecipe> RecipeEstimator::price(const Recipe& recipe) {
+  const std::int64_t devices = problem_.cluster->devices();
+  WEFT_TRY_STATUS(check(recipe, devices));
+  EstimatedRecipe made{recipe, {}, {}};
+  made.recipe.devices = devices;
+  made.recipe.data = made.recipe.data_degree();
+  if (made.recipe.micro_batch == 0 && made.recipe.global_batch > 0) {
+    if (made.recipe.global_batch % made.recipe.data != 0)
+      return user_error(fmt::format("data does not divide the global batch: {} and {}", made.recipe.data,
+                                    made.recipe.global_batch));
+    made.recipe.micro_batch = made.recipe.global_batch / made.recipe.data;
+  }
+  WEFT_TRY(spread_out, spread(made.recipe, roles_, *problem_.cluster));
+  made.spread = std::move(spread_out);
+  WEFT_TRY(price, price_once(made.spread, recipe.overlap_reduce));
+  made.price = price;
+  if (const double share = repeated_share(made.recipe); share < 1) {
+    SpreadRecipe without = made.spread;
+    without.distribution.recompute = {};
+    WEFT_TRY(none, price_once(without, recipe.overlap_reduce));
+    made.price = between(none, price, share);
+    made.spread.notes.push_back(
+        fmt::format("{} layers per stage are recomputed: estimated as {:.0f} % of all",
+                    recipe.recompute_layers, 100 * share));
+  }
+  made.price.fits = problem_.memory_bytes <= 0 || made.price.peak_bytes <= problem_.memory_bytes;
+  return made;
+}
+
+double RecipeEstimator::repeated_share(const Recipe& recipe) const {
+  if (recipe.recompute != Recompute::full || recipe.recompute_layers == 0 || layers_ == 0) return 1;
+  // Megatron counts them per virtual stage.
+  const std::int64_t runs = recipe.pipeline * recipe.virtual_stages;
+  return std::min(1.0, static_cast<double>(recipe.recompute_layers * runs) / static_cast<double>(layers_));
+}
+
+Result<RecipeCost> RecipeEstimator::price_once(const SpreadRecipe& spread, bool overlaps) {
+  const distribute::Distribution& distribution = spread.distribution;
+  const bool at_once = overlaps && !distribute::is_pipelined(distribution) && !distribution.offload;
+  const std::string key = fmt::format("{} on {}{}", print(distribution), spread.cluster.axes.front().size,
+                                      at_once ? " at once" : "");
+  auto known = known_.find(key);
+  if (known == known_.end())
+    known = known_.emplace(key, at_once ? price_at_once(spread) : estimate_pipeline(spread)).first;
+  return known->second;
+}
+
+Result<search::Evaluator*> RecipeEstimator::at_once(const train::Recompute& what) {
+  AtOnce& made = at_once_[train::print(what)];
+  if (!made.evaluator) {
+    // If problem_.recomputed, the plan already includes the recomputation that the user requested.
+    if (!what.is_nothing() && !problem_.recomputed) {
+      WEFT_TRY(again, train::recompute(*problem_.plan, what));
+      made.again = std::move(again.graph);
+    }
+    made.evaluator.emplace(made.again ? *made.again : *problem_.plan, *problem_.machine, nullptr,
+                           problem_.watching);
+  }
+  return &*made.evaluator;
+}
+
+Result<RecipeCost> RecipeEstimator::estimate_pipeline(const SpreadRecipe& spread) {
+  search::PipelineProblem problem = problem_;
+  const bool same = spread.cluster.axes.front().size == problem_.cluster->axes.front().size;
+  search::Machine machine;
+  if (!same) {
+    machine = machine_on_(spread.cluster);
+    problem.cluster = &spread.cluster;
+    problem.machine = &machine;
+  }
+  WEFT_TRY(found, search::estimate_given(problem, spread.distribution));
+  const search::PipelineEstimate& priced = found.priced;
+  RecipeCost price;
+  price.seconds = priced.seconds;
+  for (const search::StageCost& stage : priced.stages)
+    price.computing = std::max(price.computing, stage.computing);
+  price.computing *= static_cast<double>(priced.schedule.micro_batches);
+  price.bubble = priced.bubble();
+  price.updating = priced.updating;
+  price.waiting = std::max(0.0, price.seconds - price.computing - price.bubble - price.updating);
+  price.peak_bytes = priced.peak_bytes;
+  price.fullest = priced.fullest;
+  price.memory = priced.stages[priced.fullest].memory;
+  return price;
+}
+
+// Without stages and micro-batches, a step can reduce gradients while it computes; the evaluator
+// models this.
+Result<RecipeCost> RecipeEstimator::price_at_once(const SpreadRecipe& spread) {
+  WEFT_TRY(evaluator, at_once(spread.distribution.recompute));
+  WEFT_TRY(found, evaluator->estimate(spread.distribution));
+  RecipeCost price;
+  price.seconds = found.seconds;
+  price.waiting = found.exposed_communication_seconds;
+  price.computing = std::max(0.0, found.seconds - price.waiting);
+  price.peak_bytes = found.peak_bytes;
+  price.memory = found.memory;
+  return price;
+}
+
+}  // namespace weft::recipe
