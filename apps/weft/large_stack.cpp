@@ -1,4 +1,4 @@
-#include "own_stack.h"
+#include "large_stack.h"
 
 #include <pthread.h>
 #include <sys/resource.h>

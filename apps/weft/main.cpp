@@ -27,7 +27,7 @@
 #include "launch.h"
 #include "memory.h"
 #include "output.h"
-#include "own_stack.h"
+#include "large_stack.h"
 #include "partition.h"
 #include "plan.h"
 #include "profile.h"

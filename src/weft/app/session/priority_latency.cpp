@@ -68,12 +68,12 @@ explain::Latency latency_of(std::vector<double> seconds) {
   return {at(0.5), at(0.99)};
 }
 
-constexpr int kTurns = 200;
+constexpr int kLatencyRounds = 200;
 
 Result<explain::Latency> latency(exec::Rank& urgent, double pause, const std::function<bool()>& interrupted) {
   Random random(1);
   std::vector<double> seconds;
-  for (int turn = 0; turn < kTurns; ++turn) {
+  for (int turn = 0; turn < kLatencyRounds; ++turn) {
     if (interrupted && interrupted()) return user_error("interrupted");
     std::this_thread::sleep_for(std::chrono::duration<double>(pause * random.uniform()));
     const auto begin = Now::now();
