@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "doors.h"
+#include "commands.h"
 #include "weft/app/command/collective.h"
 #include "weft/collectives/algorithm/claims.h"
 #include "weft/collectives/algorithm/library.h"

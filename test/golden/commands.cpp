@@ -1,4 +1,4 @@
-#include "doors.h"
+#include "commands.h"
 
 namespace weft::golden {
 

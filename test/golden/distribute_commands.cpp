@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "doors.h"
+#include "commands.h"
 #include "weft/language/bind.h"
 #include "weft/language/complaint.h"
 #include "weft/language/parser.h"

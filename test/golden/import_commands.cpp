@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "doors.h"
+#include "commands.h"
 #include "weft/translate/imports/hugging_face.h"
 
 namespace weft::golden {

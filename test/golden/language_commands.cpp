@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "doors.h"
+#include "commands.h"
 #include "weft/app/session/session.h"
 #include "weft/language/complaint.h"
 #include "weft/language/parser.h"

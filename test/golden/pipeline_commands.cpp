@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "doors.h"
+#include "commands.h"
 #include "weft/language/complaint.h"
 #include "weft/parallel/pipeline/draw.h"
 #include "weft/parallel/pipeline/library.h"

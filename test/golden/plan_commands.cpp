@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "doors.h"
+#include "commands.h"
 #include "weft/language/complaint.h"
 #include "weft/plan/graph/hash.h"
 #include "weft/plan/graph/text.h"

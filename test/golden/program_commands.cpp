@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "doors.h"
+#include "commands.h"
 #include "weft/language/complaint.h"
 #include "weft/plan/graph/text.h"
 #include "weft/plan/ops/operators.h"

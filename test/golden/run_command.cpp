@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "doors.h"
+#include "commands.h"
 #include "weft/base/hash.h"
 #include "weft/base/random.h"
 #include "weft/language/complaint.h"

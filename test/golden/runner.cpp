@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "diff.h"
-#include "doors.h"
+#include "commands.h"
 #include "temporary_folder.h"
 #include "weft/base/nearest.h"
 #include "weft/runtime/run/rank_program.h"
