@@ -125,7 +125,7 @@ int main(int count, char** words) {
   print_row("mutations of shipped algorithms", mutated_algorithms(mutations));
   const std::filesystem::path corpus = WEFT_SOURCE_DIR "/../shared/corpus";
   if (const auto row = files(corpus / "msccl-xml", "", true))
-    print_row("right MSCCL programs of the field", *row);
+    print_row("correct published MSCCL programs", *row);
   if (const auto row = files(corpus / "msccl-xml-broken", "b", false))
     print_row("broken MSCCL programs", *row);
 }

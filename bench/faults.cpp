@@ -264,7 +264,7 @@ class Round {
     for (const Report& one : heard) {
       last = std::max(last, one.time);
       if (std::strstr(one.text, fmt::format("rank {}", victim).c_str()) == nullptr) {
-        std::printf("  rank %d was told something else than that rank %d died: %s\n", one.rank, victim,
+        std::printf("  rank %d got another error than the failure of rank %d: %s\n", one.rank, victim,
                     one.text);
         return -1;
       }
@@ -355,7 +355,7 @@ bool meet_in_a_flood(int ranks, int meetings) {
   for (const pid_t stranger : strangers) waitpid(stranger, nullptr, 0);
   close(counter[0]);
   close(counter[1]);
-  std::printf("a flood of %.0f calls a second: %d of %d meetings of %d ranks, %.0f ms each%s\n",
+  std::printf("a flood of %.0f connections per second: %d of %d rendezvous of %d ranks, %.0f ms each%s\n",
               static_cast<double>(calls) / seconds, met, meetings, ranks, seconds / meetings * 1e3,
               met == meetings ? "" : ": BROKEN");
   return met == meetings;
@@ -377,7 +377,7 @@ int judge(const Settings& settings) {
     if (settings.stop_seconds == 0) break;
     const bool fine = Round(settings, transport, number++).stop_and_go_on(settings.stop_seconds);
     std::printf("%s: a rank stopped for %d s: %s\n", std::string(name(transport)).c_str(),
-                settings.stop_seconds, fine ? "no rank called it dead" : "BROKEN");
+                settings.stop_seconds, fine ? "no rank reported it as failed" : "BROKEN");
     broken += fine ? 0 : 1;
   }
   broken += meet_in_a_flood(settings.ranks, 20) ? 0 : 1;
@@ -397,7 +397,7 @@ int judge(const Settings& settings) {
     std::sort(times.begin(), times.end());
     if (times.empty()) continue;
     std::printf(
-        "%s: %zu of %d kills of %d ranks: all survivors knew the rank after %.1f ms (median), %.1f ms "
+        "%s: %zu of %d kills of %d ranks: all survivors were notified after %.1f ms (median), %.1f ms "
         "(worst)\n",
         std::string(name(transport)).c_str(), times.size(), settings.kills, settings.ranks,
         times[times.size() / 2], times.back());

@@ -21,7 +21,7 @@ broken=0
 judge() {
   name=$1
   shift
-  if "$@"; then echo "$name: as promised"; else
+  if "$@"; then echo "$name: ok"; else
     echo "$name: BROKEN"
     sed 's/^/    /' out | tail -n 12
     broken=1
@@ -109,9 +109,9 @@ if mount -t tmpfs -o size=256k none small 2>/dev/null; then
   launch
   wait
   judge 'a full disk on the way' same_bits small/kept longer
-  judge 'it was told' says 1 'is not saved, training goes on'
+  judge 'it was reported' says 1 'is not saved; training continues'
 else
-  echo 'a full disk on the way: not tried, mounting needs root'
+  echo 'a full disk on the way: skipped, mounting needs root'
 fi
 
 # Ranks started by this process, without checkpoints in files: in-memory copies must suffice.
@@ -127,7 +127,7 @@ for round in $(seq "$rounds"); do
   kill -9 $(cat /proc/$started/task/$started/children) 2>/dev/null
   wait $started
   judge 'a rank of LOCAL killed, the others remember' same_bits kept undisturbed
-  judge 'it was told' says 1 'which those that are left had in memory'
+  judge 'it was reported' says 1 'which the surviving ranks had in memory'
 done
 
 # After some steps, the bandwidth between the ranks drops sharply. Checks take at most a tenth of the time,
@@ -146,10 +146,10 @@ TRAIN digits_mlp ON LOCAL 2 FROM '$root/examples/digits.csv.gz' STEPS 3000
 WITH (b = 256, f = 512, transport = tcp, threads = 2, replan_every = 20, log = 'log.csv');
 END
   unshare -n sh slow.sh
-  judge 'a slow link: another plan' grep -q 'with another plan' out
+  judge 'a slow link: another plan' grep -q 'switched to another plan' out
   judge 'and to its end' says 1 ' to 3,000: loss'
 else
-  echo 'a slow link: not tried, it needs root and tc with tbf'
+  echo 'a slow link: skipped, it needs root and tc with tbf'
 fi
 
 # Three hosts, of which one is disconnected. Both sides must end in time and name the ranks they lost.
@@ -170,13 +170,13 @@ if "$hosts" up 3 2>out; then
   cat h0/out h1/out >out
   judge 'a partition: the larger part names the rank it lost' says 2 'rank 2'
   cat h2/out >out
-  judge 'a partition: the lone rank ends too' grep -q 'error.*no sign of life' out
+  judge 'a partition: the lone rank ends too' grep -q 'error.*no heartbeat' out
   judge 'what was saved can be read' [ -s kept ]
   "$hosts" down
   unset MASTER_ADDR MASTER_PORT WORLD_SIZE LOCAL_WORLD_SIZE LOCAL_RANK
   export WEFT_TIMEOUT='20 s'
 else
-  echo "a partition: not tried, $(cat out)"
+  echo "a partition: skipped, $(cat out)"
 fi
 
 # A container with less memory than the machine: reported before the first step, not killed during it.
@@ -192,11 +192,11 @@ done
 if [ "$group" ]; then
   echo "TRAIN char_gpt FROM '$root/README.md' STEPS 2 WITH (b = 64, s = 256, layers = 6);" >job.weft
   sh -c 'echo $$ >"$0/cgroup.procs" && exec "$weft" run job.weft' "$group" >out 2>&1
-  judge 'a quota of memory: told before the step' [ $? != 137 ]
-  judge 'and what it is' grep -q 'error.*needs .* the machine has .* to give' out
+  judge 'a quota of memory: reported before the step' [ $? != 137 ]
+  judge 'and what it is' grep -q 'error.*needs .* the machine has .* available' out
   rmdir "$group"
 else
-  echo 'a quota of memory: not tried, no cgroup can be made here'
+  echo 'a quota of memory: skipped, no cgroup can be made here'
 fi
 
 # Launchers other than weft launch.

@@ -190,8 +190,8 @@ double process_growth(const std::function<void()>& work) {
 
 // `plan` makes a plan with this many layers and returns its number of nodes.
 void growth(std::string_view what, const std::function<std::size_t(std::int64_t)>& plan) {
-  fmt::print("\n{:24} {:>10} {:>10} {:>10} {:>12} {:>10} {:>12}\n", what, "nodes", "ms", "MB", "us a layer",
-             "KB a layer", "process MB");
+  fmt::print("\n{:24} {:>10} {:>10} {:>10} {:>12} {:>10} {:>12}\n", what, "nodes", "ms", "MB", "us/layer",
+             "KB/layer", "process MB");
   for (const std::int64_t layers : {12, 24, 48, 96, 192}) {
     const double grown = process_growth([&] { plan(layers); });
     counting = true;

@@ -80,7 +80,7 @@ void generate(const std::string& operators, int most_operators) {
   }
   int status = 0;
   rusage used{};
-  WEFT_CHECK(wait4(child, &status, 0, &used) == child, "the generator's process is gone");
+  WEFT_CHECK(wait4(child, &status, 0, &used) == child, "the generator process has exited");
   const double seconds = static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
                          1e-6 * static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
   fmt::print(" {:>8.1f} s {:>8.0f} MB\n", seconds, static_cast<double>(used.ru_maxrss) / 1024);
@@ -95,7 +95,7 @@ int main(int argc, char** argv) {
          {"rules_taso.jsonl", "rules_tensat.jsonl", "rules_unity.jsonl", "rules_comm.jsonl", "wrong.jsonl"})
       prove_file(name);
   } else {
-    fmt::print("the field's rules are not here: {}\n", kCorpus);
+    fmt::print("published rules not found: {}\n", kCorpus);
   }
   for (const char* operators : {"taso", "unity", "collectives"}) generate(operators, 3);
   if (argc > 1 && std::atoi(argv[1]) >= 4) generate("taso", 4);

@@ -137,7 +137,7 @@ void steady(const std::filesystem::path& folder) {
 }
 
 void hybrids(const std::filesystem::path& folder) {
-  cut_head("piper: time a sample, against its optimum", "s");
+  cut_head("piper: time per sample, against its optimum", "s");
   const Json base = Json::parse(slurp(folder / "bert32a100.json"));
   const Json reference = Json::parse(slurp(folder / "reference.json"));
   for (const Json& row : reference["results"]) {
@@ -174,7 +174,7 @@ int main(int argc, char** argv) {
     if (std::filesystem::exists(corpus / name)) {
       part(corpus / name);
     } else {
-      fmt::print("\n(no published figures: {} is not there)\n", (corpus / name).string());
+      fmt::print("\n(no published figures: {} not found)\n", (corpus / name).string());
     }
   }
   return 0;

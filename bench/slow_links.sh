@@ -56,7 +56,7 @@ print(f"{float(number) * {chr(107): 1e-3, chr(109): 1, chr(103): 1e3}[unit] / 8:
 ways=("by itself|buckets = off" "25 MiB|buckets = '25 MiB'" "chosen|" "int8|codecs = 'gradients: int8 always'"
   "int4|codecs = 'gradients: int4 always'" "sync 8|sync_every = 8")
 /usr/bin/python3 -c 'import torch' 2>/dev/null && ways+=("DDP|torch" "DDP/2|torch half")
-echo "$hosts hosts, $rate, $delay: '$network'; milliseconds of a step, the least of $rounds rounds of $steps steps"
+echo "$hosts hosts, $rate, $delay: '$network'; milliseconds per step, the least of $rounds rounds of $steps steps"
 printf '%-44s' model
 for way in "${ways[@]}"; do printf '%10s' "${way%%|*}"; done
 echo

@@ -131,7 +131,7 @@ class Rank {
     WEFT_TRY_STATUS(fast.wait());
     WEFT_TRY_STATUS(slow.wait());
     const std::int32_t ranks = group_.size(), sum = ranks * (ranks - 1) / 2;
-    if (urgent != std::array{sum, ranks, -sum}) return wrong("an urgent all_reduce", 0);
+    if (urgent != std::array{sum, ranks, -sum}) return wrong("a high-priority all_reduce", 0);
     return summed("an all_reduce in flight", size, [](std::int32_t from) { return from; });
   }
 
@@ -259,7 +259,7 @@ Status soak(Communicator& group, const Settings& settings) {
   const bool grew = worst[0] > 4 || worst[1] > 0;
   if (group.rank() == 0)
     fmt::print(
-        "{}: {} calls on {} ranks in {:.0f} s, every element right; resident {:.0f} MiB, {:+.1f} since a "
+        "{}: {} calls on {} ranks in {:.0f} s, all elements correct; resident {:.0f} MiB, {:+.1f} since a "
         "fifth "
         "of the time, open files {:+.0f}{}\n",
         group.transport(), rank.calls(), group.size(), elapsed(), worst[2], worst[0], worst[1],

@@ -86,7 +86,7 @@ void measure(int argc, char** argv) {
     fmt::print("PyTorch {}\n", (*peer)->version());
   else
     fmt::print("{}\n", peer.error().message);
-  fmt::print("{:>6} {:16} {:>10} {:>7}\n", "stages", "", "ms a step", "+-");
+  fmt::print("{:>6} {:16} {:>10} {:>7}\n", "stages", "", "ms/step", "+-");
   for (const std::int32_t count : ranks) compare(count, quick);
 }
 

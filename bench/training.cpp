@@ -131,7 +131,7 @@ void run(const std::vector<std::string>& names, bool quick) {
 
   const GemmPeaks gemm = measure_gemm_peaks();
   fmt::print("\none thread: device::cpu::gemm {:.1f} GFLOP/s, OpenBLAS {}\n", gemm.weft / 1e9,
-             gemm.openblas > 0 ? fmt::format("{:.1f} GFLOP/s", gemm.openblas / 1e9) : "not there");
+             gemm.openblas > 0 ? fmt::format("{:.1f} GFLOP/s", gemm.openblas / 1e9) : "not available");
   for (const Model& model : models) print_units(model, gemm, quick);
 }
 

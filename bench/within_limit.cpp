@@ -73,7 +73,7 @@ int main() {
   std::filesystem::create_directories(folder);
   setenv("XDG_DATA_HOME", folder.c_str(), 1);
   fmt::print("char_gpt ({}), two ranks\n", kSizes);
-  fmt::print("{:6} {:>9} {:>9} {:>10} {:>10} {:>10} {:>10} {:>7}\n", "", "a rank", "limit", "without",
+  fmt::print("{:6} {:>9} {:>9} {:>10} {:>10} {:>10} {:>10} {:>7}\n", "", "per rank", "limit", "without",
              "predicted", "for a file", "measured", "ratio");
   int failed = 0;
   for (const std::string_view precision : {"f32", "bf16"}) {

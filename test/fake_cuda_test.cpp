@@ -51,14 +51,14 @@ TEST(FakeGpu, RunsWithoutFaults) {
 
 TEST(FakeGpu, ReportsADriverThatFailsToStart) {
   expect_fault(train_on_fake("cuInit=100"),
-               {"the NVIDIA driver does not start: no CUDA-capable device is detected "
+               {"the NVIDIA driver failed to initialize: no CUDA-capable device is detected "
                 "(code 100)",
                 "run nvidia-smi for details"});
 }
 
 TEST(FakeGpu, ReportsAnOutdatedDriver) {
   expect_fault(train_on_fake("version=12040,nvrtc=13"),
-               {"the NVIDIA driver is made for CUDA 12.4, and libnvrtc is CUDA 13.0's", "a newer driver"});
+               {"the NVIDIA driver supports CUDA 12.4, but libnvrtc is from CUDA 13.0", "a newer driver"});
   EXPECT_EQ(train_on_fake("version=13000,nvrtc=12").exit_code, 0);
 }
 

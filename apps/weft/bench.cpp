@@ -16,7 +16,7 @@ using command::Bench;
 using session::Reply;
 
 constexpr std::string_view kBenchUsage =
-    R"(weft bench: measure collectives, Weft's beside those of others, in one run
+    R"(weft bench: benchmark Weft's collectives against other libraries in one run
 
 usage:
   weft bench COLLECTIVE... [--ranks 2,4,8] [--sizes 256B..64MiB] [--step 4] [--transport shm,tcp] [--device cpu|gpu]

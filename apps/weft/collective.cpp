@@ -17,7 +17,7 @@ namespace {
 using namespace command;  // NOLINT: this file deals with nothing else
 
 constexpr std::string_view kCollectiveUsage =
-    R"(weft collective: write, check, convert, price, choose and run collective algorithms
+    R"(weft collective: write, check, convert, estimate, choose and run collective algorithms
 
 usage:
   weft collective check PROGRAM... [--target msccl|rccl|azure|mscclpp] [--slots N] [--as COLLECTIVE] [--effort N]
@@ -39,9 +39,9 @@ usage:
   weft collective list [COLLECTIVE]
 
 PROGRAM is a file (MSCCL XML, MSCCL++ JSON, .program, .algorithm) or a shipped algorithm with its
-parameters, as in 'all_reduce_ring(ranks=8, chunks=4)'. OUT says the format by its ending.
---effort N lets reading and checking take N times a second and 200 MB. `weft help collective` explains each.
---format json answers in JSON.
+parameters, as in 'all_reduce_ring(ranks=8, chunks=4)'. The suffix of OUT selects the format.
+--effort N allows N seconds and N times 200 MB for reading and checking. `weft help collective` explains
+each. --format json answers in JSON.
 )";
 
 // Whether the options select step-optimal synthesis (SCCL) with its chunks, steps and rounds.

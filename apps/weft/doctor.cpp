@@ -16,14 +16,14 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kDoctorUsage = R"(weft doctor: what the ranks on this machine are doing
+constexpr std::string_view kDoctorUsage = R"(weft doctor: show what the ranks on this machine are doing
 
 usage:
   weft doctor [PID] [--all] [--format text|json]
 
-Asks every process of a job, or the one given, and waits a second at most. Prints the last ten calls
-of each; with --all every call that it remembers, as JSON does.
-Of a process that ended because its device failed: what it said then.
+Queries every process of a job, or the given one, and waits at most one second. Prints the last ten
+calls of each; with --all every call that it remembers, as JSON does.
+For a process that ended because its device failed, prints its last report.
 )";
 
 constexpr std::size_t kUsualCalls = 10;

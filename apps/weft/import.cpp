@@ -11,13 +11,13 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kImportUsage = R"(weft import: a model of another program as WeftQL
+constexpr std::string_view kImportUsage = R"(weft import: convert a model of another framework to WeftQL
 
 usage:
   weft import FILE [--name NAME] [-o MODEL.weft] [--weights FILE.safetensors]... [--plain-rotary]
               [--format text|json]
 
-`weft help import` says which models are known.
+`weft help import` lists the supported models.
 )";
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace weft {
 namespace {
 
 constexpr std::string_view kImproveUsage =
-    R"(weft improve: what a configuration costs, and a better one in its words
+    R"(weft improve: estimate a training configuration and find a better one in the same format
 
 usage:
   weft improve --megatron 'FLAGS' --model CONFIG.json --on CLUSTER [--batch N] [--sequence N]
@@ -22,7 +22,7 @@ usage:
   weft improve --deepspeed ds_config.json ...
   weft improve --torchtitan job.toml ...
 
-`weft help improve` says more.
+See `weft help improve`.
 )";
 
 }  // namespace

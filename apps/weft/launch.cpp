@@ -27,18 +27,18 @@ usage:
   weft launch -n RANKS [--tag] [--restarts N [--least RANKS]] [--grace TIME] [--stop-grace TIME]
               [--timeout TIME] [--format text|json] PROGRAM [ARGUMENT...]
 
-  -n RANKS        how many processes
-  --tag           begin every line that a rank writes with its number: [2] ...
-  --grace TIME    how long the others have to report a rank that failed before they are ended (5 s)
-  --restarts N    when a rank dies, start all of them again, N times at most: TRAIN then goes on from its
+  -n RANKS        number of processes
+  --tag           prefix every output line with its rank: [2] ...
+  --grace TIME    time for the others to report a failed rank before they are terminated (5 s)
+  --restarts N    when a rank fails, restart all ranks, at most N times: TRAIN then continues from its
                   checkpoint
-  --least RANKS   leave out a rank that died and start the others again, while so many are left
+  --least RANKS   drop the failed rank and restart the others, as long as at least RANKS remain
   --stop-grace TIME
-                  how long ranks have to save and end after SIGTERM (30 s)
+                  time for ranks to save and exit after SIGTERM (30 s)
   --timeout TIME  end all ranks after this time
-  --format json   say in JSON what goes wrong
+  --format json   report errors in JSON
 
-`weft help launch` tells what ranks find in their environment.
+`weft help launch` lists the environment variables of ranks.
 )";
 
 Status read_time(const std::string& text, std::string_view option, std::chrono::milliseconds& out) {

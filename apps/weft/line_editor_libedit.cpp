@@ -97,8 +97,8 @@ LineEditor::LineEditor(std::string history_file, Complete complete_line) : state
   if (!state.history_file.empty()) history(state.history, &event, H_LOAD, state.history_file.c_str());
   el_set(state.editor, EL_HIST, history, state.history);
 
-  el_set(state.editor, EL_ADDFN, "weft-abandon", "give up this statement", &abandon<State>);
-  el_set(state.editor, EL_ADDFN, "weft-leave", "leave, or delete forward", &leave_or_delete);
+  el_set(state.editor, EL_ADDFN, "weft-abandon", "discard this statement", &abandon<State>);
+  el_set(state.editor, EL_ADDFN, "weft-leave", "exit, or delete forward", &leave_or_delete);
   el_set(state.editor, EL_ADDFN, "weft-complete", "complete the word", &complete<State>);
   el_set(state.editor, EL_BIND, "^C", "weft-abandon", nullptr);
   el_set(state.editor, EL_BIND, "^D", "weft-leave", nullptr);

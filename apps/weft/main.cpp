@@ -63,34 +63,34 @@ usage:
   weft -c 'STATEMENT'      run a statement; may be given several times, and after run FILE
   weft -i FILE             run a script, then a prompt with what it created; may be given several times
   weft rules ...           prove, generate and apply rewrite rules
-  weft plan ...            prove and price plans for several ranks
-  weft import FILE         a config.json or an ONNX file as a model in WeftQL
-  weft improve ...         what flags of Megatron, a ds_config.json or a job.toml cost, and better ones
-  weft partition FILE      where to cut a model into stages, from the field's files
-  weft schedule ...        draw, check, price and synthesize pipeline schedules
-  weft memory ...          keep or recompute under a budget; pack buffers; tile operators
-  weft collective ...      check, convert, price, choose and run collective algorithms
+  weft plan ...            prove and estimate distributed plans; reshard tensors
+  weft import FILE         convert a config.json or an ONNX file to WeftQL
+  weft improve ...         estimate a Megatron, DeepSpeed or torchtitan configuration; find a better one
+  weft partition FILE      cut a model into pipeline stages
+  weft schedule ...        draw, check, estimate and synthesize pipeline schedules
+  weft memory ...          recompute under a budget; pack buffers; tile operators
+  weft collective ...      check, convert, estimate, choose, synthesize and run collectives
   weft launch -n N ...     start the ranks of a job on this machine
-  weft simulate ...        run Chakra traces on a network, by discrete events
+  weft simulate ...        simulate Chakra traces on a network
   weft profile ...         measure this machine and write it as a cluster
-  weft tune ...            measure collective algorithms, so that calls choose well
-  weft bench ...           measure collectives beside Open MPI, MPICH and Gloo
-  weft doctor [PID]        what the ranks on this machine are doing
-  weft top                 how much they do, every second
+  weft tune ...            measure collective algorithms for later calls
+  weft bench ...           benchmark collectives against Open MPI, MPICH and Gloo
+  weft doctor [PID]        show what the ranks on this machine are doing
+  weft top                 show how much they communicate, once per second
   weft help [TOPIC]        the language, topic by topic
 
 options:
-  --format text|json       how answers are written (text); in JSON an error is one too, and the exit code tells
+  --format text|json       output format (text); in JSON, errors are JSON too, and the exit code reports them
   --version                print the version
   -h, --help               print this
 
-Options may stand before a command too: weft -i my.weft collective choose all_reduce --on mine. Of the script
-CREATE and DROP count there.
+Options may also precede a command: weft -i my.weft collective choose all_reduce --on mine. Only CREATE and
+DROP of the script apply there.
 
-exit codes: 0 done, 1 an error in the statements or arguments, 2 an error of the world
-(a file that cannot be read, a full disk; or answers that could not be written, though the
-statements were run), 3 an error of Weft itself, 4 a TRAIN was stopped by SIGTERM or wall_time
-and has saved its checkpoint: run again to go on, 130 Ctrl-C
+exit codes: 0 done, 1 an error in the statements or arguments, 2 an external failure
+(a file that cannot be read, a full disk; or the statements ran, but answers could not be
+written), 3 an internal error of Weft, 4 a TRAIN was stopped by SIGTERM or wall_time and saved
+its checkpoint: run again to continue, 130 Ctrl-C
 )";
 
 struct Arguments {

@@ -11,7 +11,7 @@ namespace weft {
 namespace {
 
 constexpr std::string_view kMemoryUsage =
-    R"(weft memory: what is kept, what is computed again, and where it lies
+    R"(weft memory: choose what to recompute, pack buffers, tile operators
 
 usage:
   weft memory recompute FILE [--graph NAME] --budget B [--format text|json]

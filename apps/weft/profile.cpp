@@ -24,7 +24,7 @@ usage:
   weft profile --device gpu [-o FILE.weft] [--name NAME] [--quick]      this machine's GPU
 
 Under mpirun, srun, torchrun or weft launch each rank takes part and rank 0 answers.
-`weft help profile` explains what is measured and what it is good for.
+`weft help profile` explains what is measured and how it is used.
 )";
 
 void add_options(CLI::App& app, command::Profile& profile) {

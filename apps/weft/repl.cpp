@@ -99,7 +99,7 @@ int run_repl(session::Session& session, Output& output) {
       complain(reply.complaint);
   };
 
-  output.write("Weft " WEFT_VERSION ". Statements end in ; -- \\h helps, \\q leaves.\n");
+  output.write("Weft " WEFT_VERSION ". Statements end in ; -- \\h for help, \\q to quit.\n");
   while (!output.broken()) {
     interrupt::clear();
     const Line line = editor.read(typed.empty() ? kPrompt : kMorePrompt);
@@ -117,7 +117,7 @@ int run_repl(session::Session& session, Output& output) {
         if (command->kind == Command::Kind::help) {
           answer(session::help(command->rest, output_width()));
         } else {
-          complain(fmt::format("error: unknown command: {}\n  \\h helps, \\q leaves\n", command->word));
+          complain(fmt::format("error: unknown command: {}\n  \\h for help, \\q to quit\n", command->word));
         }
         continue;
       }

@@ -27,8 +27,8 @@ usage:
   weft rules why PLAN RULE [--on DEVICE] [--rules FILE]...
   weft rules apply PLAN [--on DEVICE] [--rules FILE]... [-o OUT.plan] [--cache DIRECTORY] [--check]
 
-FILE holds rules as text (.rules) or as the field's JSON lines (.jsonl); without --rules the shipped ones
-are meant. PLAN is a model graph (.json), plan text, or a shipped model: mlp, resnet50.
+FILE holds rules as text (.rules) or as JSON lines (.jsonl); without --rules the shipped rules are
+used. PLAN is a model graph (.json), plan text, or a shipped model: mlp, resnet50.
 `weft help rules` explains each. --format json answers in JSON. --store DIRECTORY says where proofs are kept.
 )";
 

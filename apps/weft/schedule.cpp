@@ -12,7 +12,7 @@ namespace weft {
 namespace {
 
 constexpr std::string_view kScheduleUsage =
-    R"(weft schedule: what the stages of a pipeline do, pass after pass
+    R"(weft schedule: pipeline schedules, the passes of every stage
 
 usage:
   weft schedule list [--format text|json]
@@ -23,7 +23,8 @@ usage:
                            [--clock span|end] [--effort e]
 
 SIZES: --stages p --micro-batches m [--chunks v] [--set PARAMETER=VALUE]
-TIMES: --forward F --backward B --weight W --transfer c, each a number or a comma list of one a stage.
+TIMES: --forward F --backward B --weight W --transfer c, each a number, or a comma-separated list with one
+       per stage.
 `weft help schedule` explains each.
 )";
 

@@ -18,12 +18,12 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kTopUsage = R"(weft top: how much the ranks on this machine communicate
+constexpr std::string_view kTopUsage = R"(weft top: show how much the ranks on this machine communicate
 
 usage:
   weft top [--once] [--format text|json]
 
-A table each second until Ctrl-C; --once prints one and ends. In JSON a line a picture.
+Prints one table per second until Ctrl-C; --once prints one. JSON has one line per table.
 )";
 
 constexpr std::chrono::milliseconds kTopPatience{500};

@@ -15,7 +15,7 @@ namespace weft {
 namespace {
 
 constexpr std::string_view kTuneUsage =
-    R"(weft tune: measure the algorithms of collectives here, once, so that later calls choose well
+    R"(weft tune: measure collective algorithms on this machine once, for later calls
 
 usage:
   weft tune [--ranks 2,4,8] [--transport shm,tcp] [--collectives all_reduce,broadcast] [--sizes 256B..64MiB]

@@ -41,7 +41,7 @@ Result<std::unique_ptr<Peer>> Peer::start_with(const std::string& python, std::s
                                                int ranks, std::string_view script) {
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
-    return environment_error("no socket to talk to a peer");
+    return environment_error("cannot create a socket for the peer");
 
   std::unique_ptr<Peer> peer(new Peer);
   peer->socket_ = ends[0];

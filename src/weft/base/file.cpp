@@ -58,8 +58,8 @@ Error write_failure(const std::string& path, int code) {
   const bool refused = code == EACCES || code == EPERM || code == EROFS;
   return failure("write", path, code,
                  full              ? "free some space, or write to another disk"
-                 : refused         ? "write to a folder that is yours"
-                 : code == ENOENT  ? "make the folder first"
+                 : refused         ? "write to a folder that you own"
+                 : code == ENOENT  ? "create the folder first"
                  : code == ENOTDIR ? "name a file in a folder"
                                    : "");
 }
@@ -103,8 +103,8 @@ Result<Descriptor> open_partial(std::string& partial, const std::string& path) {
     if (flock(file.number(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EINTR) continue;
       if (errno == EWOULDBLOCK)
-        return environment_error(fmt::format("cannot write {}: another writer is at it", path),
-                           "wait for the other writer, or choose another name");
+        return environment_error(fmt::format("cannot write {}: another process is writing it", path),
+                                 "wait for the other writer, or choose another name");
       // Some network file systems have no locks. Rename is atomic there as well; only concurrent
       // writers of one name would interfere.
     }
@@ -154,9 +154,10 @@ Status wait_for_writer(const Descriptor& pipe, const std::string& path, std::chr
   const int ready = poll(&wanted, 1, static_cast<int>(patience.count()));
   if (ready < 0) return read_failure(path, errno);
   if (ready == 0)
-    return environment_error(fmt::format("cannot read {}: it is a pipe, and nothing came out of it within {}", path,
-                                   print_seconds(std::chrono::duration<double>(patience).count())),
-                       "a pipe is read once, by one process: a file serves several ranks");
+    return environment_error(
+        fmt::format("cannot read {}: it is a pipe that delivered no data within {}", path,
+                    print_seconds(std::chrono::duration<double>(patience).count())),
+        "only one process can read a pipe: use a file for several ranks");
   if (fcntl(pipe.number(), F_SETFL, 0) != 0) return read_failure(path, errno);
   return {};
 }

@@ -108,7 +108,7 @@ Token Lexer::number(std::size_t start) {
     scanner_.skip_while([](char c) { return is_in_word(c) || c == '.'; });
     return refuse(start, fmt::format("malformed number: {}", shown(start)), std::move(hint));
   };
-  constexpr auto kGroups = "_ stands between digits: 1_000_000";
+  constexpr auto kGroups = "_ must be between digits: 1_000_000";
   if (!digits()) return malformed(kGroups);
   if (lexicon_->numbers != Numbers::whole) {
     if (scanner_.at('.') && (grouped || is_digit(scanner_.ahead(1)))) {
@@ -126,7 +126,7 @@ Token Lexer::number(std::size_t start) {
         if (!digits()) return malformed(kGroups);
       }
     }
-    if (grouped && scanner_.at('.')) return malformed("a number has one point");
+    if (grouped && scanner_.at('.')) return malformed("a number has at most one decimal point");
   }
   Token result = token(TokenKind::number, start);
   result.whole = whole;

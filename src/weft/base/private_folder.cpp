@@ -38,9 +38,9 @@ Status check_private(int descriptor, std::string_view what, const std::string& p
   if (what == "file" && !S_ISREG(about.st_mode))
     return environment_error(fmt::format("expected a regular file: {}", path));
   if (about.st_uid != ::geteuid())
-    return environment_error(fmt::format("expected a {} of this user, {}: {} belongs to user {}", what, ::geteuid(),
-                                   path, about.st_uid),
-                       "use one of your own");
+    return environment_error(fmt::format("expected a {} of this user, {}: {} belongs to user {}", what,
+                                         ::geteuid(), path, about.st_uid),
+                             "use one that you own");
   if ((about.st_mode & kOthersWrite) != 0)
     return environment_error(fmt::format("expected a {} that only its owner may write to: {} has mode {:04o}", what,
                                    path, about.st_mode & 07777),
@@ -97,7 +97,7 @@ Result<Descriptor> open_partial_of(int folder, const std::string& partial, const
     WEFT_TRY(file, open_file(folder, partial, O_RDWR | O_CREAT, path));
     // Some network file systems have no locks; the checksum detects mixed writes.
     if (::flock(file.number(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-      return environment_error(fmt::format("cannot write {}: another writer is at it", path));
+      return environment_error(fmt::format("cannot write {}: another process is writing it", path));
     struct stat held = {}, named = {};
     if (::fstat(file.number(), &held) == 0 &&
         ::fstatat(folder, partial.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 && held.st_dev == named.st_dev &&
@@ -124,7 +124,7 @@ Result<PrivateFolder> PrivateFolder::make(const std::string& path) {
     if (slash == std::string::npos) break;
   }
   Result<PrivateFolder> opened = open(place);
-  if (!opened.ok() && problem != 0) return cannot("make the folder", place, problem);
+  if (!opened.ok() && problem != 0) return cannot("create the folder", place, problem);
   return opened;
 }
 

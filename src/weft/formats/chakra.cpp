@@ -65,9 +65,9 @@ Result<FoundFiles> find_files(const std::string& folder_or_prefix) {
         fmt::format("give one: {}", (given / prefixes[0]).string()));
   }
   if (!found.contains(wanted))
-    return user_error(fmt::format("there are no traces {}",
-                                  ((is_folder ? given / "*" : given).string()) + ".0.et, .1.et, .."),
-                      "a trace has one file per rank: PREFIX.RANK.et");
+    return user_error(
+        fmt::format("found no traces {}", ((is_folder ? given / "*" : given).string()) + ".0.et, .1.et, .."),
+        "a trace has one file per rank: PREFIX.RANK.et");
   return FoundFiles{folder / wanted, found[wanted]};
 }
 

@@ -177,8 +177,9 @@ Result<collective::Program> to_program(const CollectiveSource& source,
 
 Status expect_correct(const collective::Report& report, std::string_view what) {
   if (!report.finding) return {};
-  return user_error(fmt::format("{} wrong ({}): {}", what, name(report.verdict()), print(*report.finding)),
-                    "weft collective check judges programs without using them");
+  return user_error(
+      fmt::format("{} incorrect ({}): {}", what, name(report.verdict()), print(*report.finding)),
+      "weft collective check checks programs without running them");
 }
 
 Result<collective::Protocol> find_protocol(std::string_view name) {

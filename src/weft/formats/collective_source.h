@@ -53,7 +53,7 @@ Status check_as(CollectiveSource& source, std::string_view as);
 Result<collective::Program> to_program(const CollectiveSource& source,
                                        const collective::CompileOptions& options = {});
 
-// Fails if the report has a finding: "{what} wrong (race): gpu 1 tb 0 step 2: ...".
+// Fails if the report has a finding: "{what} incorrect (race): gpu 1 tb 0 step 2: ...".
 Status expect_correct(const collective::Report& report, std::string_view what);
 
 Result<collective::Protocol> find_protocol(std::string_view name);  // empty: Simple

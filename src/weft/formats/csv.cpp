@@ -177,7 +177,7 @@ class CsvParser {
     return user_error(
         fmt::format("{} line {}: expected {} ({}), found a line of more than {}", path_, line_number_ + 1,
                     counted_values(), describe(fields_), print_bytes(static_cast<double>(longest_line()))),
-        "a row is a line");
+        "write one row per line");
   }
 
   // Removes quotes: "a, b", 7 becomes a, b,7 with a placeholder for the inner comma. Lines without

@@ -55,7 +55,7 @@ inline Result<std::int32_t> graph_end(const JsonNode& edge, const char* key, con
 inline Result<std::int32_t> new_graph_id(const JsonNode& node, GraphIds& ids) {
   WEFT_TRY(id, graph_id(node, "id"));
   if (!ids.emplace(id, static_cast<std::int32_t>(ids.size())).second)
-    return node.error(fmt::format("expected an id of its own, found {} again", id));
+    return node.error(fmt::format("expected a unique id, found {} twice", id));
   return id;
 }
 

@@ -74,7 +74,7 @@ class RankRules {
   }
 
   void step(const Threadblock& block, const Step& step) {
-    if (step.count < 1) blame("cnt", fmt::format("it moves no chunk: cnt {}", step.count));
+    if (step.count < 1) blame("cnt", fmt::format("cnt must be at least 1, found {}", step.count));
     if (sends(step.op) && block.send_to < 0) blame("type", "it sends, but its tb has no send peer");
     if (receives(step.op) && block.receive_from < 0)
       blame("type", "it receives, but its tb has no recv peer");

@@ -63,7 +63,7 @@ class Findings {
 
   void at_most(std::string_view kind, Where where, std::int64_t has, std::int64_t most,
                std::string_view what) {
-    if (has > most) add(kind, where, fmt::format("{} {}, and {} takes {}", has, what, name(target_), most));
+    if (has > most) add(kind, where, fmt::format("{} {}, but {} allows {}", has, what, name(target_), most));
   }
 
   void whole() {
@@ -71,7 +71,8 @@ class Findings {
     const bool azure = target_ != Target::msccl;
     if (word(program_.collective.kind, azure).empty())
       add("collective", all,
-          fmt::format("{} does not know the collective: {}", name(target_), name(program_.collective.kind)));
+          fmt::format("{} does not support the collective {}", name(target_),
+                      name(program_.collective.kind)));
     if (!program_.collective.counts.empty())
       add("counts", all, "blocks of different sizes are not supported");
     if (program_.placement == Placement::either && !azure)
@@ -160,7 +161,7 @@ std::vector<TargetFinding> check_target(const XmlProgram& file, Target target) {
     findings.push_back(
         {{}, fmt::format("{} needs the attributes outofplace, minBytes and maxBytes", name(target))});
   if (target == Target::msccl && file.azure && file.program.max_bytes == 0)
-    findings.push_back({{}, "msccl takes maxBytes=\"0\" as no message at all"});
+    findings.push_back({{}, "msccl reads maxBytes=\"0\" as an empty size range"});
   return findings;
 }
 

@@ -29,11 +29,11 @@ std::optional<Target> find_target(std::string_view name);
 
 struct TargetFinding {
   collective::Where where;
-  std::string text;  // without the location: "257 steps, and msccl takes 256"
+  std::string text;  // without the location: "257 steps, but msccl allows 256"
   friend bool operator==(const TargetFinding&, const TargetFinding&) = default;
 };
 
-std::string print(const TargetFinding& finding);  // "gpu 0 tb 3: 257 steps, and msccl takes 256"
+std::string print(const TargetFinding& finding);  // "gpu 0 tb 3: 257 steps, but msccl allows 256"
 
 // Why `target` would not load the program, or load it wrongly: one finding per kind, at the first
 // location.

@@ -51,7 +51,7 @@ Status check_graph(const NcclGraph& graph) {
       return user_error(fmt::format("unknown path type: {}", type), did_you_mean(type, kTypes));
   if (!(std::isfinite(graph.speed_inside) && std::isfinite(graph.speed_between)) || graph.speed_inside < 0 ||
       graph.speed_between < 0)
-    return user_error("the speed of a graph is not a number from 0");
+    return user_error("the speed of a graph must be finite and not negative");
   std::vector<std::int32_t> devices = graph.channels.front().devices;
   std::ranges::sort(devices);
   for (std::size_t i = 0; i < graph.channels.size(); ++i)

@@ -362,7 +362,7 @@ class NpyReader {
         const std::string place = fmt::format("{}[{}, {}] ({})", path_, done + row, first + i, field.name);
         if constexpr (std::is_same_v<Stored, Truth>)
           return user_error(
-              fmt::format("{}: expected 0 or 1, as |b1 has it, found {}", place, print_element(stored)));
+              fmt::format("{}: expected 0 or 1 for |b1, found {}", place, print_element(stored)));
         else
           return misfit_error(misfit, place, field, print_element(stored));
       }

@@ -70,7 +70,7 @@ class SketchReader {
   Result<std::int32_t> whole(const Json& json, const char* key, std::int32_t least) const {
     const auto found = json.find(key);
     if (found == json.end() || !is_whole(*found) || found->get<std::int32_t>() < least)
-      return wrong(fmt::format("expected {}, a whole number from {} on", key, least));
+      return wrong(fmt::format("expected {}, a whole number of at least {}", key, least));
     return found->get<std::int32_t>();
   }
 

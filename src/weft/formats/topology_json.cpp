@@ -178,7 +178,8 @@ class TopologyReader {
     const double near = rate((*betas)[0].get<double>());
     cluster::Link link{"nvlink", near, latency, cluster::Shape::switched, {}, 1};
     if (betas->size() == 2) {
-      if (inside != 8) return wrong(fmt::format("two betas are a DGX-1 of 8 devices, found {}", inside));
+      if (inside != 8)
+        return wrong(fmt::format("two betas describe a DGX-1 of 8 devices, found {} devices", inside));
       link.shape = cluster::Shape::hybrid_cube_mesh;
     }
     const std::size_t before = topology_.links.size();

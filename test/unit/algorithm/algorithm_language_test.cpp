@@ -276,17 +276,18 @@ TEST(AlgorithmLanguage, RejectsSyntaxErrors) {
   EXPECT_EQ(first_line(body("COPY dta[0] AT 0 TO data[0] AT 1")),
             "expected input, output, scratch or data, found 'dta' | did you mean 'data'?");
   EXPECT_EQ(first_line(body("LET chunks = 1")),
-            "name is taken: chunks | choose another name, or change what LET made with :=");
+            "name is already in use: chunks | choose another name, or assign to the variable with :=");
   EXPECT_EQ(first_line(body("chunks := 1")),
-            "cannot be assigned: chunks | only what LET made changes; parameters and what FOR counts do not");
+            "cannot be assigned: chunks | only variables declared with LET can be assigned, not parameters "
+            "or loop variables");
   EXPECT_EQ(first_line(body("LET end = 1")), "expected a name, found the word END | choose another name");
   EXPECT_EQ(first_line(body("LET a = 7 % 2")), "unexpected character: % | a remainder is written a MOD b");
   EXPECT_EQ(first_line(body("LET a = 'x' + 1")), "expected a number, found a word | ");
-  EXPECT_EQ(first_line(body("LET a = min()")), "min takes 1 or more operands, 0 are given | ");
+  EXPECT_EQ(first_line(body("LET a = min()")), "min expects 1 or more operands, found 0 | ");
   EXPECT_EQ(first_line(body("LET a = 99999999999999999999")),
             "number is too large: 99999999999999999999 | numbers have 64 bits");
   EXPECT_EQ(first_line(body("WANT output[0] AT 0 = input[0] AT 0")),
-            "WANT stands outside ENSURE | write ENSURE ... before BEGIN");
+            "WANT is only allowed in ENSURE | write ENSURE ... before BEGIN");
   EXPECT_EQ(
       first_line("ALGORITHM a (ranks) COLLECTIVE all_gather BEGIN COPY data[0] AT 0 TO data[0] AT 1 END"),
       "data is the memory of an algorithm in place | write input or output, or COLLECTIVE ... IN PLACE");
@@ -300,7 +301,7 @@ TEST(AlgorithmLanguage, RejectsSyntaxErrors) {
 
 TEST(AlgorithmLanguage, RejectsErrorsWhileTracing) {
   EXPECT_EQ(run_body("FOR i IN 5 TO 9\n  COPY data[i] AT 0 TO data[i - 5] AT 1 COUNT 2\nEND"),
-            "error 6:8: data[7] at rank 0 is out of range: 2 chunks asked for, the buffer has 8\n"
+            "error 6:8: data[7] at rank 0 is out of range: 2 chunks requested, the buffer has 8\n"
             "    COPY data[i] AT 0 TO data[i - 5] AT 1 COUNT 2\n"
             "         ^^^^^^^^^^^^\n"
             "  i = 7\n");
@@ -310,16 +311,15 @@ TEST(AlgorithmLanguage, RejectsErrorsWhileTracing) {
   };
   EXPECT_EQ(message("COPY data[0] AT 0 TO data[0] AT ranks"), "no such rank: 4 of 4");
   EXPECT_EQ(message("COPY data[0] AT 0 TO scratch[5] AT 1"),
-            "scratch[5] at rank 1 is out of range: 1 chunk asked for, the buffer has 5");
+            "scratch[5] at rank 1 is out of range: 1 chunk requested, the buffer has 5");
   EXPECT_EQ(message("COPY data[0] AT 0 TO data[0] AT 1 COUNT -1"), "COUNT is negative: -1");
   EXPECT_EQ(message("COPY data[0] AT 0 TO data[0] AT 1 ON 65536"), "channels are 0 to 65535: 65536");
   EXPECT_EQ(message("COPY data[0] AT 0 TO output[1] AT 0 COUNT 2"),
             "a move onto itself: input[0] and input[1] of rank 0, 2 chunks");
   EXPECT_EQ(message("LET a = 1 / (ranks - 4)"), "division by zero: 0");
   EXPECT_EQ(message("LET a = 1 MOD -2"), "MOD by a number that is not positive: -2");
-  EXPECT_EQ(message("LET a = 9223372036854775807 + ranks"),
-            "does not fit 64 bits: 9223372036854775807 + ranks");
-  EXPECT_EQ(message("LET a = shift_left(1, 63)"), "does not fit 64 bits: shift_left(1, 63)");
+  EXPECT_EQ(message("LET a = 9223372036854775807 + ranks"), "overflows 64 bits: 9223372036854775807 + ranks");
+  EXPECT_EQ(message("LET a = shift_left(1, 63)"), "overflows 64 bits: shift_left(1, 63)");
   EXPECT_EQ(message("FOR i IN 1 TO 2 BY 0 END"), "FOR steps by zero");
   EXPECT_EQ(message("REQUIRE ranks = pow2(log2(chunks)), 'as many ranks as chunks'"),
             "as many ranks as chunks: ranks = 4, chunks = 8");
@@ -341,7 +341,7 @@ TEST(AlgorithmLanguage, RejectsWrongParameters) {
   EXPECT_EQ(message({{"ranks", 4}, {"chunk", 1}}), "a has no such parameter: chunk | did you mean 'chunks'?");
   EXPECT_EQ(message({{"ranks", 4}, {"chunks", "x"}}), "chunks of a is a number, given a word | ");
   EXPECT_EQ(message({{"ranks", 3}, {"chunks", 1}}), "a needs ranks MOD 2 = 0: ranks = 3 | ");
-  EXPECT_EQ(message({{"ranks", 65538}, {"chunks", 1}}), "ranks are 1 to 65536: 65538 | ");
+  EXPECT_EQ(message({{"ranks", 65538}, {"chunks", 1}}), "expected 1 to 65536 ranks, found 65538 | ");
 }
 
 TEST(AlgorithmLanguage, LimitsRunawayAlgorithms) {
@@ -423,7 +423,7 @@ TEST(AlgorithmLibrary, FilesAreNamedAfterTheirAlgorithms) {
       wrong{"algorithms/b.algorithm", kRing}, broken{"algorithms/c.algorithm", "ALGORITHM"};
   EXPECT_NE(parse_library({&right, 1}).value().find("all_gather_ring"), nullptr);
   EXPECT_EQ(parse_library({&wrong, 1}).error().message,
-            "algorithms/b.algorithm holds another algorithm: all_gather_ring");
+            "algorithms/b.algorithm defines a different algorithm: all_gather_ring");
   EXPECT_EQ(parse_library({&broken, 1}).error().message,
             "algorithms/c.algorithm: expected the algorithm's name, found the end of the text");
 }

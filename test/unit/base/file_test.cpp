@@ -84,7 +84,7 @@ TEST_F(FileTest, ReadsPipes) {
 TEST_F(FileTest, ReportsWriteErrors) {
   const Status lost = write_file_atomically(path("no/a"), "x");
   EXPECT_EQ(lost.error().message, "cannot write " + path("no/a") + ": No such file or directory");
-  EXPECT_EQ(lost.error().hint, "make the folder first");
+  EXPECT_EQ(lost.error().hint, "create the folder first");
   EXPECT_EQ(write_file_atomically(folder_.path(), "x").error().message,
             "cannot write " + folder_.path() + ": Is a directory");
   // Renaming a file over a device would remove the device.
@@ -176,12 +176,12 @@ TEST_F(FileTest, DoesNotDisturbAnotherWriter) {
   const int other = open(path(".a.partial").c_str(), O_CREAT | O_WRONLY, 0600);
   ASSERT_EQ(flock(other, LOCK_EX), 0);
   EXPECT_EQ(write_file_atomically(path("a"), "new").error().message,
-            "cannot write " + path("a") + ": another writer is at it");
+            "cannot write " + path("a") + ": another process is writing it");
   EXPECT_EQ(names(), std::vector<std::string>{".a.partial"});
   close(other);
 }
 
-// Concurrent writers of one name: some fail with "another writer is at it", none corrupts the file.
+// Concurrent writers of one name: some fail with "another process is writing it", none corrupts the file.
 TEST_F(FileTest, ConcurrentWritersDoNotCorruptFiles) {
   ASSERT_TRUE(write_file_atomically(path("a"), std::string(50'000, 'z')).ok());
   std::vector<std::thread> writers;
@@ -189,7 +189,7 @@ TEST_F(FileTest, ConcurrentWritersDoNotCorruptFiles) {
     writers.emplace_back([this, letter] {
       for (int i = 0; i < 30; ++i) {
         const Status wrote = write_file_atomically(path("a"), std::string(50'000, letter));
-        EXPECT_TRUE(wrote.ok() || wrote.error().message.ends_with(": another writer is at it"));
+        EXPECT_TRUE(wrote.ok() || wrote.error().message.ends_with(": another process is writing it"));
       }
     });
   for (int i = 0; i < 100; ++i) {
@@ -216,7 +216,7 @@ TEST_F(FileTest, RejectsFoldersDevicesAndSilentPipes) {
   const TemporaryFolder folder;
   const std::string pipe = folder / "pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_EQ(refusal(pipe), "cannot read " + pipe + ": it is a pipe, and nothing came out of it within 30 ms");
+  EXPECT_EQ(refusal(pipe), "cannot read " + pipe + ": it is a pipe that delivered no data within 30 ms");
   // A pipe with a writer is read to its end, however slow the writer is.
   std::thread writer([&] {
     const int end = ::open(pipe.c_str(), O_WRONLY | O_CLOEXEC);

@@ -205,10 +205,11 @@ TEST(MovesText, ChecksBufferBounds) {
   EXPECT_EQ(said("copy input[0] of 0 to output[4] of 1"), "output[4] at rank 1 is out of range: 4 chunks");
   EXPECT_EQ(said("copy input[-1] of 0 to output[0] of 1"), "input[-1] at rank 0 is out of range: 2 chunks");
   EXPECT_EQ(said("copy input[0] of 2 to output[0] of 1"), "no such rank: 2 of 2");
-  EXPECT_EQ(said("copy input[1..0] of 0 to output[1..0] of 1"), "a move has one chunk at least: 0");
-  EXPECT_EQ(said("copy input[0..1] of 0 to output[0] of 1"), "a move is from as many chunks as to: 2 and 1");
+  EXPECT_EQ(said("copy input[1..0] of 0 to output[1..0] of 1"),
+            "expected a move of at least 1 chunk, found 0");
+  EXPECT_EQ(said("copy input[0..1] of 0 to output[0] of 1"), "source and target differ in length: 2 and 1");
   EXPECT_EQ(said("move input[0] of 0 to output[0] of 1"), "expected copy or reduce, found 'move'");
-  EXPECT_EQ(said("", "all_reduce, 70000 ranks, 1 chunk, in place"), "ranks are 1 to 65536: 70000");
+  EXPECT_EQ(said("", "all_reduce, 70000 ranks, 1 chunk, in place"), "expected 1 to 65536 ranks, found 70000");
   EXPECT_EQ(said("", "all_reduce, 2 ranks, 2000000000 chunks, in place"),
             "buffers are too large: 2000000000 chunks per block, 2 ranks");
   EXPECT_EQ(said("", "all_gather, 2 ranks, 1 chunk, counts [1], in place"),

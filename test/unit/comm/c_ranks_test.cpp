@@ -175,7 +175,7 @@ TEST(CGroup, StaysUsableAfterWrongArguments) {
     };
     refused(weft_all_reduce(comm, data, data, 1, WEFT_U64 + 1, WEFT_SUM), "no such type: 12");
     refused(weft_all_reduce(comm, data, data, 1, WEFT_I32, WEFT_XOR + 1), "no such operation: 8");
-    refused(weft_all_reduce(comm, data, data, 1, WEFT_F32, WEFT_AND), "and is for whole numbers, not f32");
+    refused(weft_all_reduce(comm, data, data, 1, WEFT_F32, WEFT_AND), "and needs an integer type, not f32");
     refused(weft_all_reduce(comm, data, data + 1, 4, WEFT_I32, WEFT_SUM), "overlap");
     refused(weft_all_reduce(comm, data, data, -1, WEFT_I32, WEFT_SUM), "count is negative: -1");
     refused(weft_broadcast(comm, data, data, 1, WEFT_I32, kRanks), "root is not in the group: 3 of 3 ranks");
@@ -206,7 +206,8 @@ TEST(CGroup, StaysUsableAfterWrongArguments) {
     refused(weft_abort(nullptr, 0, nullptr), "comm is NULL");
     refused(weft_grow(comm, 0, "somewhere", "a secret of this test", 0, &grown), "at least: 0");
     refused(weft_grow(comm, 1, nullptr, nullptr, 0, &grown), "where is NULL");
-    refused(weft_join("", "a secret of this test", 0, 0, 1, nullptr, &grown), "no place to meet");
+    refused(weft_join("", "a secret of this test", 0, 0, 1, nullptr, &grown),
+            "the rendezvous address is empty");
     refused(weft_join("x", "a secret of this test", 0, 4, 4, nullptr, &grown), "there is no rank 4 of 4");
     refused(weft_wait_for(nullptr, 1, &found), "work is NULL");
     weft_call call = {};

@@ -75,7 +75,7 @@ TEST(call, RejectsInvalidCalls) {
   Call counted = call_of(Kind::all_gather);
   const std::vector<std::int64_t> counts = {1, 2, 3};
   counted.counts = counts;
-  EXPECT_EQ(refusal(counted), "all_gather of 4 ranks takes 4 counts, not 3");
+  EXPECT_EQ(refusal(counted), "all_gather of 4 ranks needs 4 counts, found 3");
   const std::vector<std::int64_t> huge(4, std::numeric_limits<std::int64_t>::max() / 4);
   counted.counts = huge;
   EXPECT_NE(refusal(counted), "");
@@ -91,7 +91,7 @@ TEST(call, RejectsInvalidCalls) {
 TEST(call, BitwiseOperationsNeedIntegers) {
   Call call = call_of(Kind::all_reduce);
   call.op = ReduceOp::bit_or;
-  EXPECT_EQ(refusal(call), "or is for whole numbers, not f32");
+  EXPECT_EQ(refusal(call), "or needs an integer type, not f32");
   call.type = ElementType::u32;
   EXPECT_EQ(refusal(call), "");
   call = call_of(Kind::broadcast);

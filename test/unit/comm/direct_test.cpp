@@ -524,7 +524,7 @@ TEST(Direct, NamesTheRankWhoseMemoryIsGone) {
     GTEST_SKIP() << "this kernel lets no process read another's memory";
   const Status read = drive(*group, *last, pace);
   ASSERT_FALSE(read.ok());
-  EXPECT_EQ(read.error().message, "the memory of rank 1 cannot be read any more");
+  EXPECT_EQ(read.error().message, "the memory of rank 1 is no longer readable");
   group->finish(last);
 }
 
@@ -721,7 +721,7 @@ TEST(Direct, FailsEveryOperationWhenPoisoned) {
     }
     const Status status = run(group, Call{.kind = Kind::barrier}, 1, pace);
     ASSERT_FALSE(status.ok());
-    EXPECT_EQ(status.error().message, "rank 2 died");
+    EXPECT_EQ(status.error().message, "rank 2 failed");
     EXPECT_EQ(group.poisoned()->rank, 2);
   });
 }

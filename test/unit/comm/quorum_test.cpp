@@ -50,7 +50,7 @@ TEST(Quorum, AnIsolatedRankIsTold) {
   const Status status = check_quorum(Ranks{0, 1, 2}, Ranks{0}, std::vector{silent(1), silent(2)});
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().message,
-            "only 1 of 3 ranks are left, and rank 1 and rank 2 may be alive and continue without them");
+            "only 1 of 3 ranks are left; rank 1 and rank 2 may be alive and continue without them");
 }
 
 }  // namespace

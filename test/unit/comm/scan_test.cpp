@@ -191,12 +191,12 @@ TEST(Scan, RejectsWrongArgumentsWithoutEffect) {
     EXPECT_EQ(refused(group.scan(data, data, 2, ElementType::u64, ReduceOp::avg)),
               "avg is not defined for scan");
     EXPECT_EQ(refused(group.scan(data, data, 2, ElementType::f32, ReduceOp::bit_xor)),
-              "xor is for whole numbers, not f32");
+              "xor needs an integer type, not f32");
     EXPECT_NE(refused(group.scan(nullptr, data, 2, ElementType::u64, ReduceOp::sum)), "");
     EXPECT_EQ(refused(group.scan(data, data + 1, 2, ElementType::u64, ReduceOp::sum)),
               "input and output of scan: all_reduce sum u64 x 2 overlap");
     EXPECT_EQ(refused(group.all_reduce(data, data, 3, ElementType::u64, kCompose)),
-              "items of 2 elements do not divide 3");
+              "items of 2 elements do not divide a count of 3");
     EXPECT_NE(refused(group.all_reduce(data, data, 2, ElementType::u64, UserOperation())), "");
     EXPECT_TRUE(group.barrier().ok());
   });

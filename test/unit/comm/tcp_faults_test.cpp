@@ -199,8 +199,8 @@ struct CutOff {
     const Status second = (*group)->all_reduce(&sum, &sum, 1, comm::ElementType::f32);
     const auto took = Clock::now() - begin;
     if (second.ok()) return check(false, "an error", rank);
-    return check(second.error().message.starts_with("rank 1 died: no heartbeat for 2 s"), "rank 1's silence",
-                 rank, second.error().message) |
+    return check(second.error().message.starts_with("rank 1 failed: no heartbeat for 2 s"),
+                 "rank 1's silence", rank, second.error().message) |
            check(took < 4s, "an end within the timeout", rank);
   }
 };

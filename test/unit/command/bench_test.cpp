@@ -348,8 +348,8 @@ TEST(BenchTables, DescribeTheMachine) {
   facts.shm_latency = 125e-9;
   facts.copies = {{1024, 40e9, 80e9}, {64 << 20, 25.5e9, 46e9}};
   EXPECT_EQ(explain::bench_machine(facts),
-            "2 cores; memcpy of 64 MiB 25.5 GB/s by one, 46 GB/s by all; one way between cores 125 ns; "
-            "2.1 % stolen\n");
+            "2 cores; memcpy of 64 MiB 25.5 GB/s by one thread, 46 GB/s by all; core-to-core latency 125 ns; "
+            "2.1 % steal time\n");
 }
 
 TEST(BenchPlots, DrawOneLinePerContender) {

@@ -261,7 +261,7 @@ TEST(TraceRunTest, TreesNeedAPowerOfTwo) {
   tree.all_reduce = {TraceAlgorithm::double_binary_tree};
   const auto run =
       run_trace(alike(6, {meeting(0, Collective::all_reduce, 600)}), network_of({{Net::ring, 6}}), tree);
-  EXPECT_EQ(run.error().message, "doubleBinaryTree needs a power of two of ranks, found 6");
+  EXPECT_EQ(run.error().message, "doubleBinaryTree needs a power-of-two number of ranks, found 6");
 }
 
 TEST(TraceRunTest, GroupsShareACommonLink) {

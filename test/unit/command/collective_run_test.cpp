@@ -88,7 +88,7 @@ TEST(CollectiveRun, RejectsInvalidRequests) {
   expect(with([](auto& r) { r.transport = "smh"; }), "unknown transport: smh");
   expect(with([](auto& r) { r.type = "f8"; }), "unknown type: f8");
   expect(with([](auto& r) { r.op = "nor"; }), "unknown operation: nor");
-  expect(with([](auto& r) { r.op = "xor"; }), "xor is for whole numbers, not f32");
+  expect(with([](auto& r) { r.op = "xor"; }), "xor needs an integer type, not f32");
   expect(with([](auto& r) { r.bytes = "7 s"; }), "--bytes takes a size in bytes: 7 s");
   expect(with([](auto& r) { r.ranks = 1000; }), "--ranks is 1 to 256: 1000");
   expect(with([](auto& r) { r.repeat = 0; }), "--repeat is 1 to 100000: 0");
@@ -110,7 +110,7 @@ TEST(CollectiveRun, RejectsWrongPrograms) {
   CollectiveRun request = ring("inproc");
   request.program = path;
   request.ranks = 2;
-  EXPECT_NE(refusal(request).find("the program is wrong ("), std::string::npos);
+  EXPECT_NE(refusal(request).find("the program is incorrect ("), std::string::npos);
 }
 
 }  // namespace

@@ -131,7 +131,7 @@ rank 1: input 3, output 6, scratch 0
   request.target = "msccl";
   const Reply reply = run(request);
   EXPECT_EQ(reply.exit_code, ExitCode::user_error);
-  EXPECT_NE(reply.output.find("deadlock: a connection needs 3 slots, and msccl has 2"), std::string::npos)
+  EXPECT_NE(reply.output.find("deadlock: a connection needs 3 slots; msccl has 2"), std::string::npos)
       << reply.output;
   fs::remove(file);
 }

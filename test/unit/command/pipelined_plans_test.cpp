@@ -147,11 +147,12 @@ TEST_F(PipelinedPlans, RejectsAllReducesPerMicroBatchIfTheirNumbersDiffer) {
     std::string turned = changed(text, {"# place", "@loss", "axis=data"}, "axis=data", "axis=?");
     turned = changed(turned, {"# place", "@loss", "axis=micro"}, "axis=micro", "axis=data");
     turned = changed(turned, {"axis=?"}, "axis=?", "axis=micro");
-    EXPECT_NE(prove(turned).find(
-                  unequal ? "moves between ranks of data for every micro-batch, and they take unequal "
-                            "numbers of them"
-                          : "proven equal to the plan of one device"),
-              std::string::npos)
+    EXPECT_NE(
+        prove(turned).find(
+            unequal
+                ? "is communicated along data for every micro-batch, but ranks have unequal numbers of them"
+                : "proven equal to the plan of one device"),
+        std::string::npos)
         << prove(turned);
   }
 }

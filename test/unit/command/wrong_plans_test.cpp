@@ -83,22 +83,25 @@ const WrongPlan kWrongPlans[] = {
     {"DropoutRate", kAlexnet, R"(\{rate=0.5, stream=1\})", "{rate=0.4, stream=1}", "(dropout at f1)"},
     {"GatherFromElsewhere", kGpt, R"(= gather %0, (%\d+) \{along=v\})", "= gather %1, $1 {along=v}", kWrong},
     // Properties other than values.
-    {"InitialDeviation", kMlp, "init=normal, b=0.18", "init=normal, b=0.5", "w1 begins as normal(0, 0.5)"},
-    {"InitialKind", kGpt, "init=normal, b=0.02", "init=uniform, a=-0.02, b=0.02", "begins as uniform"},
-    {"InitialBias", kInfer, R"((name=b1, type=f32\[f=128\]))", "$1, init=ones", "b1 begins as ones"},
+    {"InitialDeviation", kMlp, "init=normal, b=0.18", "init=normal, b=0.5",
+     "w1 is initialized as normal(0, 0.5)"},
+    {"InitialKind", kGpt, "init=normal, b=0.02", "init=uniform, a=-0.02, b=0.02",
+     "is initialized as uniform"},
+    {"InitialBias", kInfer, R"((name=b1, type=f32\[f=128\]))", "$1, init=ones", "b1 is initialized as ones"},
     {"NextElsewhere", kMlp, R"x(return (.*)"next b2"=(%\d+))x",
      "%99 = slice-across $2 {axis=rank, along=c} in update\nreturn $1\"next b2\"=%99",
-     "output next b2 is sliced(c) on rank, b2 itself replicated"},
+     "output next b2 is sliced(c) on rank, but b2 is replicated"},
     {"LossOfARank", kMlp, "return loss=%26",
      "%39 = slice-across %24 {axis=rank, along=b} in update\n%40 = reduce %39 {kind=mean, to=[], count=8} in "
      "update\nreturn loss=%40",
-     "output loss is partial(sum) on rank: it must be whole"},
+     "output loss is partial(sum) on rank: it must be replicated"},
     {"InputOfItsOwn", kInfer, R"((name=pixels, type=f32\[b=4096,p=64\], layout="))", "$1varying on gpu, ",
-     "varying operands go with"},
+     "varying operands can only be combined with"},
     {"AddendsGiven", kInfer, R"((name=b2, type=f32\[c=10\]))", "$1, layout=\"partial(sum) on gpu\"",
      "partial(sum)"},
     {"OutputRenamed", kInfer, R"(return (loss=%\d+, )logits=(%\d+))",
-     "%99 = rename $2 {from=[c], to=[z]}\nreturn $1logits=%99", "on one device f32[b=4096,c=10]"},
+     "%99 = rename $2 {from=[c], to=[z]}\nreturn $1logits=%99",
+     "but f32[b=4096,c=10] in the plan of one device"},
     // Layouts.
     {"ExchangeLeftOut", kInfer, R"((= add )%12(, %5))", "$1%11$2", "on mesh axis gpu"},
     {"HaloTooNarrow", "TRAIN digits_conv ON LOCAL 2 WITH (b = 8, distribution = 'rank=2: slice h')",
@@ -170,7 +173,7 @@ plan ramp
       "%6 = constant {value=200, dtype=i32}\n%7 = mod %1, %6\n%8 = greater-equal %7, %2\n"
       "%9 = select %8, %0, %4\nreturn y=%9\n");
   EXPECT_EQ(reply.exit_code, ExitCode::user_error) << reply.output;
-  EXPECT_NE(reply.complaint.find("uses whole numbers in a way that small sizes do not show"),
+  EXPECT_NE(reply.complaint.find("uses integers in a way that a proof at small sizes does not cover"),
             std::string::npos)
       << reply.complaint;
 }
@@ -191,7 +194,8 @@ TEST(WrongPlan, MustNotRoundAStateThatOneDeviceDoesNot) {
                   last + 1, last + 2, last));
   ASSERT_TRUE(write_file_atomically(path, text).ok());
   const Reply reply = run(PlanProve{.what = {path}});
-  EXPECT_NE(reply.complaint.find(fmt::format("%{} is bf16, which nothing is on one device", last + 1)),
+  EXPECT_NE(reply.complaint.find(
+                fmt::format("%{} is bf16, a type that the plan of one device does not use", last + 1)),
             std::string::npos)
       << reply.output << reply.complaint;
 }

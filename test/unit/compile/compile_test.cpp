@@ -366,7 +366,7 @@ TEST(Assign, UsesTheRequestedChannels) {
   for (const RankProgram& rank : program.ranks) ASSERT_EQ(rank.blocks.size(), 4u);
   const Result<Program> refused = compile(ring_all_reduce(4, 4, 4), {.max_channels = 2});
   ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.error().message, "there is no channel 2: 2 channels");
+  EXPECT_EQ(refused.error().message, "channel 2 does not exist: there are 2 channels");
 }
 
 TEST(Assign, ConflictingChainsUseAnotherChannel) {
@@ -573,7 +573,7 @@ TEST(CheckMoves, RejectsExcessiveMemory) {
 
 TEST(RunPasses, NamesAnUnknownPass) {
   EXPECT_EQ(text(ring_all_gather(2, 1), {"splice"}), "error: there is no pass splice");
-  EXPECT_EQ(text(ring_all_gather(2, 1), {"fuse"}), "error: pass fuse does not fit what there is before it");
+  EXPECT_EQ(text(ring_all_gather(2, 1), {"fuse"}), "error: pass fuse is out of order");
 }
 
 TEST(RunPasses, CompileMovesToAProgram) {

@@ -193,7 +193,7 @@ TEST_F(StatisticsTest, RejectsForeignFiles) {
 TEST_F(StatisticsTest, RejectsANewerSchema) {
   ASSERT_TRUE(open().ok());
   meddle("PRAGMA user_version = 3");
-  EXPECT_NE(refusal().find("of a newer weft"), std::string::npos);
+  EXPECT_NE(refusal().find("by a newer weft"), std::string::npos);
 }
 
 TEST_F(StatisticsTest, RejectsASchemaWithTriggers) {
@@ -225,7 +225,7 @@ TEST_F(StatisticsTest, NamesAFolderThatCannotBeCreated) {
   const auto statistics = Statistics::open(folder_ / "file/er/statistics.sqlite", Access::write);
   ASSERT_FALSE(statistics.ok());
   EXPECT_EQ(statistics.error().message,
-            "cannot make the folder " + folder_ / "file/er" + ": Not a directory");
+            "cannot create the folder " + folder_ / "file/er" + ": Not a directory");
 }
 
 TEST_F(StatisticsTest, RejectsFilesThatOthersMayWrite) {

@@ -93,7 +93,7 @@ TEST(ChooseAlgorithms, RejectsRanksWithDifferentCollectives) {
   EXPECT_EQ(with_algorithms(one[0], algorithms_of(other[0])).error().message,
             "algorithms are chosen for 2 collectives, the program has 3");
   EXPECT_EQ(choose_algorithms(one, mesh_of("node=3"), by_size(0)).error().message,
-            "the mesh has no axis gpu, along which the programs move values");
+            "the programs communicate along axis gpu, which the mesh lacks");
 }
 
 // Tables show a short name; the program has the full name.

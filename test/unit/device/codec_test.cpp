@@ -183,7 +183,7 @@ TEST(Codec, RejectsWrongLengths) {
             "expected 16 numbers carried over, found 3");
   std::vector<std::byte> hostile(8, std::byte{0xff});
   EXPECT_EQ(decode({CodecKind::top_k, 256, 1}, hostile, values).error().message,
-            "a place must be below 16, found 4294967295");
+            "expected a position below 16, found 4294967295");
 }
 
 }  // namespace

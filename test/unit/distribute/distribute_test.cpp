@@ -293,7 +293,7 @@ TEST(Distribution, ReportsInvalidNumbersOfMicroBatches) {
     const auto read = read_distribution(text);
     return read.ok() ? "" : read.error().message;
   };
-  const std::string number = "expected a number of micro-batches of a rank, 1 to a million, found ";
+  const std::string number = "expected a number of micro-batches per rank, 1 to a million, found ";
   for (const std::string_view wrong : {"0", "-1", "5.5", "1000001", "99999999999999999999"})
     for (const std::string_view takes : {"{}:3", "3:{}"})
       EXPECT_EQ(

@@ -65,7 +65,8 @@ return y=%4
 TEST(OtherSizes, ANumberMergedFromTwoIsProvenWhereTheyAreEqual) {
   const plan::Graph model = plan_of(two_means(4096, 4096));
   const DistributedPlan plan = on_one_rank(kOneNumber, model);
-  EXPECT_NE(at_sizes_of(plan_of(two_means(5, 3)), plan, model).find("stands for several"), std::string::npos);
+  EXPECT_NE(at_sizes_of(plan_of(two_means(5, 3)), plan, model).find("reads one constant for several numbers"),
+            std::string::npos);
   EXPECT_EQ(at_sizes_of(plan_of(two_means(5, 5)), plan, model), "");
 }
 
@@ -82,7 +83,7 @@ return y=%4
                                            model);
   const std::string why = at_sizes_of(small, plan, model);
   EXPECT_FALSE(why.empty());
-  EXPECT_EQ(why.find("stands for several"), std::string::npos) << why;
+  EXPECT_EQ(why.find("reads one constant for several numbers"), std::string::npos) << why;
 }
 
 // Scores divided by the root of e, as products and a softmax.

@@ -69,7 +69,7 @@ TEST(Parallelism, NamesBothUsesOfAnAxis) {
 TEST(Parallelism, NamesOtherSlicesByTheirIndex) {
   EXPECT_EQ(said("gpu=4: slice y"), "4-way slices of y");
   EXPECT_EQ(said("gpu=4: slice s"), "4-way slices of s");
-  EXPECT_EQ(said("gpu=4"), "4 ranks that compute the same");
+  EXPECT_EQ(said("gpu=4"), "4 redundant ranks");
   EXPECT_EQ(said("gpu=1: slice b"), "");
 }
 

@@ -333,13 +333,14 @@ return loss=%3, "next w"=%2
   constexpr std::string_view kRight =
       "%3 = reduce %2 {kind=sum, to=[]}\n%4 = all-reduce %3 {axis=gpu}\nreturn loss=%4, \"next w\"=%2\n";
   EXPECT_EQ(says(kCut, cut, kRight), "");
-  EXPECT_EQ(says(kCut, kCut, kRight), "parameter w begins as zeros(0, 0), on one device as normal(0, 0.5)");
+  EXPECT_EQ(says(kCut, kCut, kRight),
+            "parameter w is initialized as zeros(0, 0), but as normal(0, 0.5) in the plan of one device");
   EXPECT_EQ(says(kCut, cut, "%3 = reduce %2 {kind=sum, to=[]}\nreturn loss=%3, \"next w\"=%2\n"),
-            "output loss is partial(sum) on gpu: it must be whole, or slices end to end");
+            "output loss is partial(sum) on gpu: it must be replicated or sliced without borders");
   EXPECT_EQ(says(kCut, cut,
                  "%3 = all-gather %2 {axis=gpu, along=b}\n%4 = reduce %3 {kind=sum, to=[]}\n"
                  "return loss=%4, \"next w\"=%3\n"),
-            "output next w is replicated, w itself sliced(b) on gpu");
+            "output next w is replicated, but w is sliced(b) on gpu");
   EXPECT_EQ(
       says(kCut, cut,
            "%3 = all-gather %2 {axis=gpu, along=b}\n%4 = reduce %3 {kind=sum, to=[]}\nreturn loss=%4\n"),
@@ -348,7 +349,7 @@ return loss=%3, "next w"=%2
       says(R"(, layout="partial(sum) on gpu")", std::string(kInit) + R"(, layout="partial(sum) on gpu")",
            "%3 = all-reduce %2 {axis=gpu}\n%4 = reduce %3 {kind=sum, to=[]}\n"
            "return loss=%4, \"next w\"=%2\n"),
-      "parameter w is partial(sum) on gpu: it is given whole or in slices");
+      "parameter w is partial(sum) on gpu: it must be replicated or sliced");
 }
 
 TEST(ProofMeshes, HaveAxesOfTwoAndOfThree) {

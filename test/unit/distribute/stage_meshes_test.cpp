@@ -69,14 +69,14 @@ TEST(StageMeshes, RejectInvalidMeshes) {
   EXPECT_EQ(read("stage=2: stage; stage 2 on data=4: slice b"), "there is no stage 2: stages are 0 to 1");
   EXPECT_EQ(read("stage=2: stage; data=2: slice b; stage 0 on data=4: slice b"),
             "stages have their own meshes or share axes: found both");
-  EXPECT_EQ(read("stage 0 on data=4: slice b; micro=2"), "a stage has a mesh, but no axis is for stages");
+  EXPECT_EQ(read("stage 0 on data=4: slice b; micro=2"), "a stage has a mesh, but no axis is a stage axis");
   EXPECT_EQ(read("data=4: slice b, in stage 0 slice h"),
-            "some stages use an axis differently, but no axis is for stages");
+            "some stages use an axis differently, but no axis is a stage axis");
   EXPECT_EQ(read("stage=2: stage; data=4: slice b, in stage 2 slice h"),
             "data has another use in stage 2, but stages are 0 to 1");
   EXPECT_EQ(read("stage=2: stage; data=4: slice b, in stage 1 slice h, in stages 0 to 1 slice f"),
             "the use of data in stage 1 is given twice");
-  EXPECT_EQ(read("stage=2: stage; stages 1 to 0 on data=4: slice b"), "stages 1 to 0 are none");
+  EXPECT_EQ(read("stage=2: stage; stages 1 to 0 on data=4: slice b"), "stages 1 to 0 is an empty range");
   EXPECT_EQ(read("stage=2: stage; stage 0 on data=2: slice b; stage 0 on data=2: slice h; stage 1 on data=4"),
             "stage 0 has two axes data");
 }

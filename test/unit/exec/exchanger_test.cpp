@@ -168,10 +168,10 @@ TEST_P(ExchangerOver, RunsANamedAlgorithm) {
   const auto times = [&](std::string_view ending) {
     return std::ranges::count_if(said, [&](const std::string& text) { return text.ends_with(ending); });
   };
-  EXPECT_EQ(times(": all_reduce_ring (named by the call)"), 3 * 2);  // each rank, per priority
-  EXPECT_EQ(times(": all_reduce_ring(channels=2) (named by the call)"), 3 * 2);
-  EXPECT_EQ(times(": all_reduce_chain (named by the call)"), 3 * 2);
-  EXPECT_EQ(times(": all_gather_bruck (named by the call)"), 3);
+  EXPECT_EQ(times(": all_reduce_ring (requested by the call)"), 3 * 2);  // each rank, per priority
+  EXPECT_EQ(times(": all_reduce_ring(channels=2) (requested by the call)"), 3 * 2);
+  EXPECT_EQ(times(": all_reduce_chain (requested by the call)"), 3 * 2);
+  EXPECT_EQ(times(": all_gather_bruck (requested by the call)"), 3);
 }
 
 TEST(Exchanger, DirectCanBeNamed) {
@@ -187,8 +187,8 @@ TEST(Exchanger, DirectCanBeNamed) {
         }
       },
       [&](std::string_view text) {
-        if (text.ends_with(": direct (named by the call)") ||
-            text.ends_with(": direct one-shot (named by the call)"))
+        if (text.ends_with(": direct (requested by the call)") ||
+            text.ends_with(": direct one-shot (requested by the call)"))
           ++named;
       });
   EXPECT_EQ(named, 4);

@@ -210,7 +210,7 @@ TEST(GpuSources, ReportsHeadsThatAreTooWide) {
   const auto kernel =
       device::cuda::make_kernel(functions, *program, program->units.front(), device::Address(nowhere));
   ASSERT_FALSE(kernel.ok());
-  EXPECT_EQ(kernel.error().message, "the GPU's attention has heads up to 256 wide: found 300 and 4");
+  EXPECT_EQ(kernel.error().message, "attention on the GPU supports heads up to 256 wide, found 300 and 4");
 }
 
 TEST(GpuSources, ReportsCompilerErrors) {

@@ -53,7 +53,7 @@ class MeasuredPlan : public testing::Test {
 TEST_F(MeasuredPlan, APlanThatDidNotRunHasNoMeasurements) {
   EXPECT_EQ(print_text(made_), R"(INFER deep on LOCAL 1 (1 core)
 
-Plan      one core · the model as it is written
+Plan      one core · the model as written
 Step      48 us at best, by the roofline
 Memory    3.91 KiB of 977 KiB (< 1 %) · inputs 3.91 KiB
 Time      ████████████████████  █ memory-bound 100 %
@@ -79,7 +79,7 @@ TEST_F(MeasuredPlan, PrintsTimesBesideTheRoofline) {
   measure({0, 12e-6, 10e-6, 20e-6, 30e-6, 40e-6, 4e-6}, 1, 120e-6);
   EXPECT_EQ(print_text(made_), R"(INFER deep on LOCAL 1 (1 core)
 
-Plan      one core · the model as it is written
+Plan      one core · the model as written
 Step      120 us measured · 48 us at best, by the roofline
 Memory    3.91 KiB of 977 KiB (< 1 %) · 9 KiB measured · inputs 3.91 KiB
 Time      ████████████████████  █ memory-bound 100 %
@@ -109,7 +109,7 @@ TEST_F(MeasuredPlan, VerboseHasALinePerNode) {
   measure({0, 12e-6, 10e-6, 20e-6, 30e-6, 40e-6, 4e-6}, 2, 75e-6);
   EXPECT_EQ(print_text(made_), R"(INFER deep on LOCAL 1 (1 core)
 
-Plan      one core · the model as it is written
+Plan      one core · the model as written
 Step      75 us measured · 48 us at best, by the roofline
 Memory    3.91 KiB of 977 KiB (< 1 %) · 9 KiB measured · inputs 3.91 KiB
 Time      ████████████████████  █ memory-bound 100 %
@@ -156,8 +156,7 @@ TEST_F(MeasuredPlan, ComparesMemoryWithTheMinimum) {
   EXPECT_NE(print_text(made_).find("\nmemory 9 KiB; no packing takes less than 8 KiB\n"),
             std::string::npos);
   made_.measured->memory_bytes = 8192;
-  EXPECT_NE(print_text(made_).find("\nmemory 8 KiB, the least that any packing takes\n"),
-            std::string::npos);
+  EXPECT_NE(print_text(made_).find("\nmemory 8 KiB, the lower bound for any packing\n"), std::string::npos);
 }
 
 TEST_F(MeasuredPlan, JsonHasTheSame) {

@@ -171,7 +171,7 @@ TEST(CheckDeadlock, NamesTheMissingPartner) {
   program = ring(3);
   program.ranks[2].blocks[0].steps[3].op = Op::receive;
   EXPECT_EQ(summary(program),
-            "deadlock: gpu 0 tb 0 step 4: waits for chunk 3 from gpu 2 on channel 0, which sends 3 only");
+            "deadlock: gpu 0 tb 0 step 4: waits for chunk 3 from gpu 2 on channel 0, which sends only 3");
 
   program = all_pairs(Kind::all_to_all, 2, 1, Placement::out_of_place);
   program.ranks[1].blocks[0].steps.pop_back();
@@ -195,16 +195,17 @@ TEST(CheckDeadlock, DetectsMismatchedTransfers) {
   Program program = all_pairs(Kind::all_to_all, 2, 2, Placement::out_of_place);
   program.ranks[1].blocks[0].steps[0].count = 1;
   EXPECT_EQ(summary(program),
-            "deadlock: gpu 0 tb 0 step 1: takes 2 chunks from transfer 0 of gpu 1, which carries 1 chunk "
+            "deadlock: gpu 0 tb 0 step 1: receives 2 chunks from transfer 0 of gpu 1, which carries 1 chunk "
             "(gpu 1 tb 0 "
             "step 0)");
   // The same total in other transfers is correct if a slot holds one chunk, and wrong if it holds
   // more.
   program.ranks[1].blocks[0].steps.insert(program.ranks[1].blocks[0].steps.begin() + 1, send(in(1)));
-  EXPECT_EQ(summary(program),
-            "wrong-result: gpu 0 tb 0 step 1: takes 2 chunks from transfer 0 of gpu 1, which carries 1 chunk "
-            "(gpu 1 "
-            "tb 0 step 0)");
+  EXPECT_EQ(
+      summary(program),
+      "wrong-result: gpu 0 tb 0 step 1: receives 2 chunks from transfer 0 of gpu 1, which carries 1 chunk "
+      "(gpu 1 "
+      "tb 0 step 0)");
 }
 
 TEST(CheckDeadlock, DetectsTooFewSlots) {
@@ -214,8 +215,8 @@ TEST(CheckDeadlock, DetectsTooFewSlots) {
   EXPECT_EQ(report.slots, 4);
   EXPECT_EQ(summary(report),
             "deadlock: gpu 0 tb 0 step 0: needs 4 slots per connection and has 2: waits for a free slot, "
-            "which is due to gpu 1 tb 0 step 1, held up at step 0, which waits for a free slot, which is due "
-            "to gpu 0 tb 0 step 1");
+            "which is freed by gpu 1 tb 0 step 1, held up at step 0, which waits for a free slot, which is "
+            "freed by gpu 0 tb 0 step 1");
   EXPECT_EQ(summary(ring(3), {.slots = 1}).substr(0, 70),
             "deadlock: gpu 0 tb 0 step 1: needs 2 slots per connection and has 1: w");
 }

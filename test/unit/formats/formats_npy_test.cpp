@@ -97,7 +97,7 @@ TEST(Npy, ConvertsEveryElementExactly) {
       "int64), found 9223372036854775808");
   EXPECT_EQ(read(npy<std::uint8_t>("|b1", "(1, 3)", {0, 1, 1})), "[0, 1] 1");
   EXPECT_EQ(read(npy<std::uint8_t>("|b1", "(1, 3)", {0, 2, 1})),
-            "rows.npy[0, 1] (x): expected 0 or 1, as |b1 has it, found 2");
+            "rows.npy[0, 1] (x): expected 0 or 1 for |b1, found 2");
   // Floating-point fields accept numbers beyond 64-bit integers.
   EXPECT_EQ(read(npy<std::uint64_t>("<u8", "(1, 3)", {0, 9223372036854775808u, 1})),
             "[0, 9.223372036854776e+18] 1");

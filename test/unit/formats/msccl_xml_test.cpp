@@ -171,7 +171,7 @@ TEST_F(MscclXml, ReportsErrorsWithTheirLocation) {
   EXPECT_EQ(error_with(" deps=\"-1\"", ""),
             "gpu 0 tb 0 step 0: <step> at line 2 column 2 has no attribute deps");
   EXPECT_EQ(error_with("cnt=\"1\"", "cnt=\"0\""),
-            "gpu 0 tb 0 step 0: it moves no chunk: cnt 0 (<step> at line 2 column 2)");
+            "gpu 0 tb 0 step 0: cnt must be at least 1, found 0 (<step> at line 2 column 2)");
   EXPECT_EQ(
       error_with(" s=\"2\"", " s=\"3\""),
       "gpu 0 tb 0 step 2: attribute s of <step> at line 4 column 7 is not its place among the steps, 2: 3");
@@ -375,10 +375,10 @@ TEST_F(MscclXml, TargetsHaveLimits) {
   file.program.channels = 33;
   std::vector<std::string> found;
   for (const TargetFinding& finding : check_target(file, Target::msccl)) found.push_back(print(finding));
-  const std::vector<std::string> expected = {"33 channels, and msccl takes 32",
-                                             "gpu 1 tb 0: 257 steps, and msccl takes 256",
-                                             "gpu 1 tb 0 step 4: 72 chunks in a transfer, and msccl takes 71",
-                                             "gpu 1 tb 0 step 5: 128 as depid, and msccl takes 127"};
+  const std::vector<std::string> expected = {
+      "33 channels, but msccl allows 32", "gpu 1 tb 0: 257 steps, but msccl allows 256",
+      "gpu 1 tb 0 step 4: 72 chunks in a transfer, but msccl allows 71",
+      "gpu 1 tb 0 step 5: 128 as depid, but msccl allows 127"};
   EXPECT_EQ(found, expected);
 }
 

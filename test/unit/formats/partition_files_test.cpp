@@ -81,7 +81,7 @@ TEST(PartitionFiles, ReportsTheLocationOfErrorsInAPlacement) {
   EXPECT_EQ(refusal(placement_of, with(kPlacement, "\"destId\": 9", "\"destId\": 8")),
             "edges[0].destId: expected the id of a node, found 8");
   EXPECT_EQ(refusal(placement_of, with(kPlacement, "\"id\": 9", "\"id\": 7")),
-            "nodes[1]: expected an id of its own, found 7 again");
+            "nodes[1]: expected a unique id, found 7 twice");
   EXPECT_EQ(refusal(placement_of, with(kPlacement, "\"cpuLatency\": 2", "\"cpuLatency\": -2")),
             "nodes[0].cpuLatency: expected a number of at least 0, found -2");
   EXPECT_EQ(refusal(placement_of, with(kPlacement, "\"maxFPGAs\": 2", "\"maxFPGAs\": 1e9")),

@@ -273,8 +273,7 @@ TEST(StepSearch, CountingRefutesByDistanceAndBandwidth) {
   };
   EXPECT_EQ(why({Kind::all_gather, 0, 1, 3, 9}), "some chunk has 4 steps to go");
   EXPECT_EQ(why({Kind::all_gather, 0, 2, 6, 6}),
-            "devices 0 1 2 3 4 5 6 have 14 chunks for the others, and 12 can leave in the 6 rounds that are "
-            "of use");
+            "devices 0 1 2 3 4 5 6 have 14 chunks for the others, and 12 can leave in the 6 usable rounds");
 }
 
 TEST(StepSearch, StopsAtOnceWhenAsked) {
@@ -284,7 +283,7 @@ TEST(StepSearch, StopsAtOnceWhenAsked) {
   const auto stopped = answer_steps(ring_network(8), {Kind::all_gather, 0, 2, 7, 7}, over);
   ASSERT_TRUE(stopped.ok());
   EXPECT_EQ(stopped->verdict, StepVerdict::unknown);
-  EXPECT_EQ(stopped->why, "stopped before there was an answer");
+  EXPECT_EQ(stopped->why, "stopped before an answer was found");
 }
 
 TEST(StepSearch, StopsInTheMiddle) {

@@ -54,29 +54,30 @@ TEST(TacclSketch, OnlyNamedSendersUseTheNetwork) {
 TEST(TacclSketch, ReportsMinimalContradictions) {
   EXPECT_EQ(
       complaint("{\"nnodes\": 2,\n\"internode_sketch\": {\"internode_conn\": {\n\"1\": [0],\n\"9\": [2]}}}"),
-      "the sketch cannot be met: a node has devices 0 to 3, found 9\n"
+      "the sketch cannot be satisfied: a node has devices 0 to 3, found 9\n"
       "  line 4: internode_conn \"9\": [2]");
   EXPECT_EQ(complaint("{\"nnodes\": 2,\n\"internode_sketch\": {\"internode_conn\": {\n\"1\": [0]},\n"
                       "\"gpus_to_sender_rev_map\": {\n\"3\": [2, 3]}}}"),
-            "the sketch cannot be met: device 3 relays, but is none that sends to other nodes\n"
+            "the sketch cannot be satisfied: device 3 relays, but does not send to other nodes\n"
             "  line 3: internode_conn \"1\": [0]\n"
             "  line 5: gpus_to_sender_rev_map \"3\": [2,3]");
   EXPECT_EQ(complaint("{\"nnodes\": 2,\n\"internode_sketch\": {\"internode_conn\": {\n\"1\": [0]}},\n"
                       "\"symmetry_offsets\": [[2, 4]]}"),
-            "the sketch cannot be met: moved on by 2, device 3 would have to send as 1 does\n"
+            "the sketch cannot be satisfied: shifted by 2, device 3 would have to send as 1 does\n"
             "  line 3: internode_conn \"1\": [0]\n"
             "  line 4: symmetry_offsets [2,4]");
-  EXPECT_EQ(complaint("{\"nnodes\": 2,\n\"symmetry_offsets\": [[3, 4]]}"),
-            "the sketch cannot be met: expected an offset that divides a size that divides 8, found 3 and 4\n"
-            "  line 2: symmetry_offsets [3,4]");
+  EXPECT_EQ(
+      complaint("{\"nnodes\": 2,\n\"symmetry_offsets\": [[3, 4]]}"),
+      "the sketch cannot be satisfied: expected an offset that divides a size that divides 8, found 3 and 4\n"
+      "  line 2: symmetry_offsets [3,4]");
   EXPECT_EQ(complaint("{\"nnodes\": 2,\n\"hyperparameters\": {\"input_chunkup\": 0}}"),
-            "the sketch cannot be met: a block has 1 to 64 chunks, found 0\n"
+            "the sketch cannot be satisfied: a block has 1 to 64 chunks, found 0\n"
             "  line 2: input_chunkup 0");
 }
 
 TEST(TacclSketch, RejectsInvalidSketches) {
   EXPECT_EQ(complaint("[]"), "s: expected an object");
-  EXPECT_EQ(complaint("{}"), "s: expected nnodes, a whole number from 1 on");
+  EXPECT_EQ(complaint("{}"), "s: expected nnodes, a whole number of at least 1");
   EXPECT_EQ(complaint(R"({"nnodes": 3})"), "a sketch of 3 nodes does not fit 8 devices");
   EXPECT_EQ(complaint(R"({"nnodes": 2, "internode_sketch": {"internode_conn": {"x": [0]}}})"),
             "s: internode_conn: expected the number of a device, found x");

@@ -120,7 +120,7 @@ TEST_F(LayoutTest, ReportsErrors) {
   EXPECT_EQ(reprinted("sliced(b) on gpu varying on node", mesh),
             "! expected a comma between the axes of a layout, found 'varying on node'");
   EXPECT_EQ(reprinted("partial(sum) on gpu, partial(max) on node", mesh),
-            "! a layout holds addends of one kind, found partial(sum) and partial(max)");
+            "! a layout may have only one kind of partial, found partial(sum) and partial(max)");
 }
 
 // Hostile text: a result or an error, never a crash.

@@ -219,15 +219,15 @@ TEST(HuggingFace, NamesUnknownFields) {
   EXPECT_EQ(import_hugging_face(R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text"}})")
                 .error()
                 .hint,
-            "import its text_config, the language model, as a file of its own");
+            "save its text_config, the language model, as a separate file and import that");
 }
 
 TEST(HuggingFace, RejectsFieldsThatChangeTheArithmetic) {
   EXPECT_EQ(refusal(with(kGpt2, R"(, "scale_attn_by_inverse_layer_idx": true)")),
-            "scale_attn_by_inverse_layer_idx: expected false, which is all that Weft knows, found true");
-  EXPECT_EQ(
-      refusal(with(kBert, R"(, "position_embedding_type": "relative_key")")),
-      "position_embedding_type: expected 'absolute', which is all that Weft knows, found 'relative_key'");
+            "scale_attn_by_inverse_layer_idx: expected false, the only value that Weft supports, found true");
+  EXPECT_EQ(refusal(with(kBert, R"(, "position_embedding_type": "relative_key")")),
+            "position_embedding_type: expected 'absolute', the only value that Weft supports, found "
+            "'relative_key'");
   EXPECT_EQ(refusal(with(kLlama, R"(, "hidden_act": "mish")")), "hidden_act: unknown activation 'mish'");
   EXPECT_EQ(refusal(with(kLlama, R"(, "quantization_config": {"quant_method": "gptq"})")),
             "quantization_config: expected none, found gptq");
@@ -236,13 +236,13 @@ TEST(HuggingFace, RejectsFieldsThatChangeTheArithmetic) {
   EXPECT_EQ(refusal(with(kGpt2, R"(, "hidden_size": 512)")),
             "hidden_size: expected 768 as n_embd has it, found 512");
   EXPECT_EQ(refusal(with(kLlama, R"(, "partial_rotary_factor": 0.5)")),
-            "partial_rotary_factor: expected 1, which is all that the class knows, found 0.5");
+            "partial_rotary_factor: expected 1, the only value that the class supports, found 0.5");
   EXPECT_EQ(refusal(with(kLlama, R"(, "rope_scaling": {"rope_type": "proportional"})")),
             "rope_scaling.rope_type: unknown scaling 'proportional'");
   EXPECT_EQ(refusal(with(kMixtral, R"(, "output_router_logits": true)")),
             "output_router_logits: expected false, or router_aux_loss_coef of 0, not 0.001, found true");
   EXPECT_EQ(refusal(with(kDeepseek3, R"(, "scoring_func": "softmax")")),
-            "scoring_func: expected 'sigmoid', which is all that Weft knows, found 'softmax'");
+            "scoring_func: expected 'sigmoid', the only value that Weft supports, found 'softmax'");
 }
 
 TEST(HuggingFace, IgnoresRotaryScalingOnRequest) {

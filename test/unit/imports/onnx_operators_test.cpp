@@ -237,7 +237,7 @@ TEST_F(OnnxOperators, WhereSelectsByComparisonsAndBoolTensors) {
 
   OnnxFile wrong;
   wrong.input("x", {3}).input("y", {3}).node("Where", {"x", "x", "y"}, {"z"}).output("z", {});
-  expect_refused(wrong, "expected a condition");
+  expect_refused(wrong, "expected a boolean tensor");
 }
 
 // The result's dims are in ONNX's order, whichever operand has them.
@@ -392,7 +392,7 @@ TEST_F(OnnxOperators, ReadsLabelsThroughAReshape) {
       .node("Add", {"x", "labels"}, {"y"})
       .output("y", {});
   wrong.node("SoftmaxCrossEntropyLoss", {"y", "labels"}, {"loss"});
-  expect_refused(wrong, "whole numbers");
+  expect_refused(wrong, "is an integer input");
 }
 
 // An unknown attribute, or one of another kind, must not be ignored silently.

@@ -132,7 +132,8 @@ TEST(Pack, DetectsAnUnreachableLowerBound) {
   const Result<Packing> packing = pack(buffers, {.capacity = 5});
   ASSERT_FALSE(packing.ok());
   EXPECT_EQ(packing.error().message,
-            "no packing fits the capacity of 5 bytes: 6 bytes for the lowest found, most crowded at step 1 "
+            "no packing fits the capacity of 5 bytes: the lowest found needs 6 bytes; most bytes are live at "
+            "step 1 "
             "with 5 bytes in 2 buffers, the largest 0 (3 bytes) and 1 (2 bytes)");
   EXPECT_EQ(packing.error().hint, "raise the capacity");
   const Result<Packing> without_search = pack(buffers, {.capacity = 5, .effort = 0});
@@ -169,7 +170,7 @@ TEST(Pack, NamesThePeakStepIfNothingFits) {
   EXPECT_EQ(packing.error().message,
             "buffers alive at once exceed the capacity of 3,000 bytes: step 3 with 3,329 bytes in 4 buffers, "
             "the largest 2 (2,048 bytes), 0 (1,024 bytes) and 1 (256 bytes)");
-  EXPECT_EQ(packing.error().hint, "make the largest smaller or let them die sooner");
+  EXPECT_EQ(packing.error().hint, "reduce the largest buffers or free them earlier");
 }
 
 TEST(Pack, RejectsInvalidProblems) {

@@ -266,7 +266,7 @@ TEST(Recompute, RejectsInvalidGraphs) {
   EXPECT_EQ(refusal({{"a", 1, 1, -1, {}}}), "node 0 (a): the size must not be negative, found -1");
   EXPECT_EQ(refusal({{"a", -1, 1, 1, {}}}), "node 0 (a): times must be numbers from 0, found -1 and 1");
   EXPECT_EQ(refusal({{"a", 1, 1, 1, {}}, {"b", 1, 1, 1, {}}}),
-            "node 0 (a) is read by no other and is not the last");
+            "node 0 (a) is never read and is not the last node");
   EXPECT_EQ(refusal({{"a", 1, 1, std::int64_t{1} << 62, {}}}),
             "the sizes of all nodes must add up to less than 2^61");
   EXPECT_EQ(refusal({{"a", 1, 1, 1, {-1, -1}}}), "taken");
@@ -282,11 +282,11 @@ TEST(RecomputeJudge, NamesTheFirstWrongStep) {
       b1{Kind::backward, 1}, d0{Kind::drop, 0};
   EXPECT_EQ(verdict({f0, f1, b1, b0}), "right");
   EXPECT_EQ(verdict({f0, f1, d0, f0, b1, b0}), "right");
-  EXPECT_EQ(verdict({f1}), "step 0, F 1: its input 0 is not there");
-  EXPECT_EQ(verdict({f0, f0}), "step 1, F 0: it is still there");
-  EXPECT_EQ(verdict({d0}), "step 0, drop 0: it is not there");
+  EXPECT_EQ(verdict({f1}), "step 0, F 1: its input 0 is not in memory");
+  EXPECT_EQ(verdict({f0, f0}), "step 1, F 0: it is already in memory");
+  EXPECT_EQ(verdict({d0}), "step 0, drop 0: it is not in memory");
   EXPECT_EQ(verdict({f0, f1, b0}), "step 2, B 0: the next is B 1");
-  EXPECT_EQ(verdict({f0, f1, d0, b1}), "step 3, B 1: its input 0 is not there");
+  EXPECT_EQ(verdict({f0, f1, d0, b1}), "step 3, B 1: its input 0 is not in memory");
   EXPECT_EQ(verdict({f0, f1, b1}), "the steps end before B 0");
   EXPECT_EQ(verdict({{Kind::forward, 7}}), "step 0, F 7: there are 2 nodes");
   EXPECT_EQ(replay(graph, std::vector{f0, f1, b1, b0})->peak, 5);

@@ -89,7 +89,7 @@ TEST(Tiling, RejectsInvalidTilings) {
   EXPECT_EQ(refusal({both}), "runs");
   EXPECT_EQ(refusal({first, second}), "runs");
   EXPECT_EQ(refusal({first}), "operator 1 is in no step");
-  EXPECT_EQ(refusal({second, first}), "step 0: tensor 3 is nowhere");
+  EXPECT_EQ(refusal({second, first}), "step 0: tensor 3 is not available");
   EXPECT_EQ(refusal({{{0, 1}, 128, 0, 32, {}, {}}}), "step 0: a tile must be positive, found [128, 0, 32]");
   EXPECT_EQ(refusal({{{0, 7}, 128, 128, 32, {}, {}}}), "step 0: there are 2 operators, found 7");
   EXPECT_EQ(refusal({{{0, 1}, 64, 64, 32, {}, std::vector<std::int32_t>{0, 1, 2}}}),
@@ -97,7 +97,8 @@ TEST(Tiling, RejectsInvalidTilings) {
   EXPECT_EQ(refusal({{{0, 1}, 64, 64, 32, {}, std::vector<std::int32_t>{0, 1, 2, 2}}}),
             "step 0: an order must have every tile once");
   EXPECT_EQ(refusal({{{0, 1}, 64, 64, 32, {4}, {}}}), "tensor 4 must be in slow memory at the end");
-  EXPECT_EQ(refusal({{{0}, 64, 64, 32, {2}, {}}, second}), "step 0: tensor 2 is not there to be retained");
+  EXPECT_EQ(refusal({{{0}, 64, 64, 32, {2}, {}}, second}),
+            "step 0: tensor 2 is not in fast memory to be retained");
 }
 
 TEST(Tiling, PlansAreAtLeastAsGoodAsTheExamples) {

@@ -201,7 +201,7 @@ TEST(CheckOneSided, ChecksFormFirst) {
   EXPECT_EQ(text({.verb = Verb::copy, .sources = {at(input, 0)}, .targets = {at(output, 4)}}),
             "gpu 0 tb 0 step 0: expected a range within 4 chunks of output of gpu 0, found 1 from 4");
   EXPECT_EQ(text({.verb = Verb::copy, .sources = {at(input, 0, 2)}, .targets = {at(output, 0)}}),
-            "gpu 0 tb 0 step 0: expected sizes that are equal, found 2 and 1");
+            "gpu 0 tb 0 step 0: expected equal sizes, found 2 and 1");
   EXPECT_EQ(text({.verb = Verb::copy, .sources = {at(input, 0)}}),
             "gpu 0 tb 0 step 0: expected 1 targets of copy, found 0");
   EXPECT_EQ(

@@ -29,7 +29,7 @@ exp | i32[b=2] | ! operand 0 must be real, found i32
 and | f32[b=2] | f32[b=2] | ! operand 0 must be bool, found f32
 select | f32[b=2] | f32[b=2] | f32[b=2] | ! operand 0 must be bool, found f32
 select | bool[b=2] | f32[b=2] | i32[b=2] | ! operands differ in dtype: f32, i32
-constant | {value=0.5, dtype=i32} | ! a constant of i32 must be whole, found 0.5
+constant | {value=0.5, dtype=i32} | ! a constant of i32 must be an integer, found 0.5
 constant | {value=2, dtype=bool} | ! a constant of bool must be 0 or 1, found 2
 position | {along=s, size=0} | ! size must be from 1 to 2147483648, found 0
 parameter | {name=w, type=f32[d=2], init=norml} | ! unknown initial value 'norml'
@@ -68,10 +68,10 @@ cross-entropy | f32[b=2,c=3] | i32[] | {over=c} | ! operand 1 must have a label 
 cross-entropy-gradient | f32[b=2,c=3] | i32[b=2] | f32[] | {over=c} | ! expected f32[b=2], found f32[]
 linear-cross-entropy:3 | f32[b=2,d=4] | bf16[v=3,d=4] | i32[b=2] | {over=v, inner=[d]} | ! hidden and words differ in dtype: f32, bf16
 linear-cross-entropy:3 | f32[b=2,d=4] | f32[v=3,d=5] | i32[b=2] | {over=v, inner=[d]} | ! index d has size 4 in operand 0 but 5 in operand 1
-linear-cross-entropy:3 | f32[b=2,d=4] | f32[v=3,b=2,d=4] | i32[b=2] | {over=v, inner=[d]} | ! operand 1 must have the classes and what is summed alone
+linear-cross-entropy:3 | f32[b=2,d=4] | f32[v=3,b=2,d=4] | i32[b=2] | {over=v, inner=[d]} | ! operand 1 must have only the class index and the inner indices
 linear-cross-entropy:3 | f32[b=2,d=4] | f32[v=3,d=4] | i32[d=4] | {over=v, inner=[d]} | ! operand 2 must have a label for each row: expected i32[b=2], found i32[d=4]
-linear-cross-entropy:4 | f32[b=2,d=4] | f32[v=3,d=4] | i32[b=2] | f32[d=4] | {over=v, inner=[d]} | ! operand 3 must have the classes alone and the dtype of operand 0, found f32[d=4]
-linear-cross-entropy:4 | f32[b=2,d=4] | f32[v=3,d=4] | i32[b=2] | bf16[v=3] | {over=v, inner=[d]} | ! operand 3 must have the classes alone and the dtype of operand 0, found bf16[v=3]
+linear-cross-entropy:4 | f32[b=2,d=4] | f32[v=3,d=4] | i32[b=2] | f32[d=4] | {over=v, inner=[d]} | ! operand 3 must have only the class index and the dtype of operand 0, found f32[d=4]
+linear-cross-entropy:4 | f32[b=2,d=4] | f32[v=3,d=4] | i32[b=2] | bf16[v=3] | {over=v, inner=[d]} | ! operand 3 must have only the class index and the dtype of operand 0, found bf16[v=3]
 linear-cross-entropy:3 | f32[b=2,d=4] | f32[v=3,d=4] | f32[b=2] | {over=v, inner=[d]} | ! operand 2 must be integer
 linear-cross-entropy:3 | f32[b=2,d=4] | f32[v=3,d=4] | i32[b=2] | {over=v, inner=[d], smoothing=1} | ! smoothing must be at least 0 and below 1
 gather | f32[b=2] | f32[v=3] | {along=v} | ! operand 0 must be integer, found f32
@@ -104,16 +104,16 @@ max-pool | f32[h=4,w=4] | {size=2, stride=2, padding=2} | ! padding must be from
 avg-pool | i32[h=4,w=4] | {size=2, stride=2} | ! operand 0 must be real, found i32
 max-pool-gradient | f32[h=1,w=1] | f32[h=4,w=4] | {size=2, stride=2} | ! expected f32[h=2,w=2], found f32[h=1,w=1]
 avg-pool-gradient | f32[h=1,w=1] | {size=2, stride=2, type=f32[h=4,w=4]} | ! expected f32[h=2,w=2], found f32[h=1,w=1]
-attention:2 | f32[s=2,e=3] | f32[t=2,e=3] | f32[t=3,e=3] | {over=t, along=s, inner=[e]} | ! v does not go with q and k
-attention:2 | f32[s=2,e=3] | f32[t=2,e=4] | f32[t=2,e=3] | {over=t, along=s, inner=[e]} | ! k does not go with q: found q f32[s=2,e=3], k f32[t=2,e=4]
-attention:2 | f32[s=2,e=3] | f32[s=2,e=3] | f32[s=2,e=3] | {over=s, along=s, inner=[e]} | ! queries lie along one index and keys along another
+attention:2 | f32[s=2,e=3] | f32[t=2,e=3] | f32[t=3,e=3] | {over=t, along=s, inner=[e]} | ! v does not match q and k
+attention:2 | f32[s=2,e=3] | f32[t=2,e=4] | f32[t=2,e=3] | {over=t, along=s, inner=[e]} | ! k does not match q: found q f32[s=2,e=3], k f32[t=2,e=4]
+attention:2 | f32[s=2,e=3] | f32[s=2,e=3] | f32[s=2,e=3] | {over=s, along=s, inner=[e]} | ! queries and keys need two different indices
 attention:2 | f32[s=2,e=3] | f32[t=2,e=3] | f32[t=2,e=3] | {over=t, along=s, inner=[e], causal=2} | ! causal must be from 0 to 1, found 2
 attention:2 | f32[s=2,e=3] | f32[t=2,e=3] | f32[t=2,e=3] | f32[t=2] | {over=t, along=s, inner=[e]} | ! operand 3 must be bool, found f32
 rotary | f32[s=2,e=3] | {along=s, pairs=e} | ! index e must have an even size to form pairs, found 3
 rotary | f32[s=2,e=4] | {along=e, pairs=e} | ! index e is named twice
 rotary | f32[s=2,e=4] | {along=s, pairs=e, base=-1} | ! base must be positive, found -1
 recurrence | f32[s=2] | f32[s=2,d=3] | {along=e} | ! e
-recurrence | f32[s=2,e=2] | f32[s=2,d=3] | {along=s} | ! only indices of what it runs over, found [s, e] and [s, d]
+recurrence | f32[s=2,e=2] | f32[s=2,d=3] | {along=s} | ! only indices of x, found [s, e] and [s, d]
 recurrence | f32[s=3] | f32[s=2] | {along=s} | ! index s has size 3 in operand 0 but 2 in operand 1
 recurrence | f32[s=2] | f32[s=2] | {along=s, reverse=2} | ! reverse must be from 0 to 1, found 2
 dropout | f32[d=2] | i64[] | {rate=1} | ! rate must be at least 0 and below 1, found 1
@@ -134,7 +134,7 @@ reduce-scatter | f32[d=2] | {axis=gpu, along=b} | ! index b is not among [d]
 all-gather | f32[d=2] | {axis=gpu} | ! all-gather needs the attribute along
 halo | f32[d=2] | {axis=gpu, along=d, before=65536} | ! before must be from 0 to 65535, found 65536
 exchange | f32[b=2] | {kind=halo, axis=a, ranks=2, type=f32[y=1], along=y, size=8, before=1} | ! index y is not among [b]
-exchange | f32[y=2] | {kind=halo, axis=a, ranks=2, type=f32[y=1], along=y, size=8, after=1} | ! the blocks of a halo say that rank 0 gives 0 and takes 1, found 2 and 1
+exchange | f32[y=2] | {kind=halo, axis=a, ranks=2, type=f32[y=1], along=y, size=8, after=1} | ! by its blocks, rank 0 of a halo sends 0 and receives 1 elements, found 2 and 1
 all-to-all | f32[b=2,d=2] | {axis=gpu, from=d, to=d} | ! all-to-all needs two different indices, found d twice
 broadcast-from | f32[d=2] | {axis=gpu, root=-1} | ! root must be from 0 to 1048575, found -1
 permute-ranks | f32[d=2] | {axis=gpu, by=-9223372036854775808} | ! by must be from -1048576 to 1048576

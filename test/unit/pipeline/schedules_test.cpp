@@ -164,11 +164,11 @@ std::string refusal(const std::string& text) {
 TEST(SchedulesTest, ReportErrorsWithTheirLocation) {
   const std::string head = "SCHEDULE mine (stages = 2, micro_batches = 1) BEGIN ";
   EXPECT_EQ(refusal(head + "STAGE 0: F0 B0 W0 STAGE 1: F0 BW0 END"), "right");
-  EXPECT_EQ(refusal(head + "STAGE 0: F0 B0 STAGE 1: F0 BW0 END"), "stage 0 never does W0");
+  EXPECT_EQ(refusal(head + "STAGE 0: F0 B0 STAGE 1: F0 BW0 END"), "stage 0 never runs W0");
   EXPECT_EQ(refusal(head + "STAGE 0: F0 F0 BW0 STAGE 1: F0 BW0 END"), "done twice: F0, pass 2 of stage 0");
   EXPECT_EQ(refusal(head + "STAGE 0: BW0 F0 STAGE 1: F0 BW0 END"),
             "comes before its F: BW0, pass 1 of stage 0");
-  EXPECT_EQ(refusal(head + "STAGE 0: F0 BW0 END"), "stage 1 never does F0");
+  EXPECT_EQ(refusal(head + "STAGE 0: F0 BW0 END"), "stage 1 never runs F0");
   EXPECT_EQ(refusal(head + "STAGE 0: F0 X0 END"), "expected a pass such as F0 or B3.1, found X0");
   EXPECT_EQ(refusal(head + "FOR i IN 0 TO 1e9 END END"), "expected LET, FOR, IF or a pass, found e9");
   EXPECT_EQ(refusal(head + "FOR i IN 0 TO 1000000000 LET x = i END END"),

@@ -141,9 +141,9 @@ TEST(UnequalMicroBatches, ReportInvalidCombinations) {
   EXPECT_EQ(why("data=2: slice b, micro-batches 1000000:1000000; micro=4"),
             "ranks along data take 2000000 micro-batches, and with micro=4 there are 2 x 4");
   EXPECT_EQ(why("data=2: slice b, micro-batches 5:3"),
-            "ranks along data take 8 micro-batches, but their equal share is not given");
+            "ranks along data have 8 micro-batches, but micro=N is missing");
   EXPECT_EQ(why("data=2: slice b, micro-batches 1:1"),
-            "ranks along data take 2 micro-batches, but their equal share is not given");
+            "ranks along data have 2 micro-batches, but micro=N is missing");
   EXPECT_EQ(why("data=2: slice f, micro-batches 5:3; micro=4"),
             "ranks along data take unequal numbers of micro-batches, and it does not slice b");
   EXPECT_EQ(why("data=2: slice b, micro-batches 3:1; node=2: slice b, micro-batches 3:1; micro=2"),

@@ -65,7 +65,7 @@ TEST(Deepspeed, NamesContradictions) {
   EXPECT_EQ(config_refusal(R"({"fp16": {"enabled": true}, "bf16": {"enabled": true}})"),
             "fp16 and bf16 are mutually exclusive: both are enabled");
   EXPECT_EQ(config_refusal(R"({"zero_optimization": {"stage": 2, "offload_param": {"device": "cpu"}}})"),
-            "parameters are offloaded where they are sharded: ZeRO 3 and 2");
+            "offloading parameters needs ZeRO 3, found ZeRO 2");
   EXPECT_EQ(config_refusal(R"({"tensor_parallel": {"autotp_size": 3}})", 8),
             "tensor x pipeline x context does not divide the number of devices: 3 x 1 x 1 and 8");
 }
@@ -78,7 +78,7 @@ TEST(Deepspeed, NamesUnknownKeysAndWrongValues) {
   EXPECT_EQ(config_refusal(R"({"zero_optimization": {"stage": 4}})"),
             "zero_optimization.stage: expected 0 to 3, found 4");
   EXPECT_EQ(config_refusal(R"({"zero_optimization": {"stage": 3, "offload_param": {"device": "disk"}}})"),
-            "zero_optimization.offload_param: expected a device of cpu, nvme or none, found 'disk'");
+            "zero_optimization.offload_param: expected device cpu, nvme or none, found 'disk'");
   EXPECT_EQ(config_refusal("{"), "expected JSON, found an error at byte 2");
   EXPECT_EQ(config_refusal("[]"), "expected an object, found a list");
   EXPECT_EQ(read_config(R"({"zebras": 1})").notes,
@@ -91,7 +91,7 @@ TEST(Deepspeed, ReportsWhatItHasNoKeyFor) {
   recipe.zero = 1;
   recipe.recompute = Recompute::selective;
   EXPECT_EQ(print_deepspeed(recipe).lost,
-            (std::vector<std::string>{"pipeline 4: a PipelineModule of the program says it",
+            (std::vector<std::string>{"pipeline 4: set by the program's PipelineModule",
                                       "selective recomputation"}));
 }
 

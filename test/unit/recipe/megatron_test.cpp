@@ -159,7 +159,7 @@ TEST(Megatron, ReportsWhatItHasNoFlagFor) {
   Recipe recipe;
   recipe.zero = 3;
   recipe.offload_parameters = true;
-  EXPECT_EQ(print_megatron(recipe).lost, std::vector<std::string>{"parameters in the host's memory"});
+  EXPECT_EQ(print_megatron(recipe).lost, std::vector<std::string>{"parameters in host memory"});
 }
 
 }  // namespace

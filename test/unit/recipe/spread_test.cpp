@@ -101,7 +101,7 @@ TEST(Spread, RejectsUnevenPlacements) {
   dense.expert.clear();
   const auto none = spread(recipe, dense, nodes_of_8(8));
   ASSERT_FALSE(none.ok());
-  EXPECT_EQ(none.error().message, "the model has no index that expert would cut: 8");
+  EXPECT_EQ(none.error().message, "the model has no index for expert parallelism: degree 8");
 }
 
 // Placement and recovery are inverse, for any recipe.
@@ -167,7 +167,7 @@ TEST(Gather, ReportsWhatRecipesCannotExpress) {
   EXPECT_EQ(zero_bubble.recipe.pipeline, 8);
   EXPECT_EQ(zero_bubble.recipe.micro_batch, 4);
   ASSERT_EQ(zero_bubble.lost.size(), 1u);
-  EXPECT_EQ(zero_bubble.lost[0], "schedule zb_h1: one_f_one_b in its place");
+  EXPECT_EQ(zero_bubble.lost[0], "schedule zb_h1: replaced by one_f_one_b");
   // No launcher supports tensor parallelism across nodes with data parallelism within them.
   EXPECT_EQ(gathered("node=8: slice h, f, v; gpu=8: slice b").lost.size(), 1u);
   EXPECT_EQ(gathered("node=8: slice b; gpu=8: slice h, f, v; replicate w on gpu").lost.size(), 1u);

@@ -100,7 +100,7 @@ TEST(Torchtitan, ReportsWhatItHasNoKeyFor) {
   recipe.bucket = 1000;
   EXPECT_EQ(print_torchtitan(recipe).lost,
             (std::vector<std::string>{"ZeRO 1: gradients are sharded too",
-                                      "virtual stages 4: two of each stage", "buckets of 1000"}));
+                                      "virtual stages 4: 2 per stage instead", "bucket size 1000"}));
 }
 
 TEST(Dtensor, PlacesParametersOnAMesh) {

@@ -134,7 +134,7 @@ TEST(Reshard, AcceptsLayoutsOfPlans) {
 
   const auto addends = boxes_of(type, {{AxisLayout::partial(plan::Monoid::sum)}}, to);
   ASSERT_FALSE(addends.ok());
-  EXPECT_EQ(addends.error().message, "a reshard moves blocks of one value; along gpu the ranks hold addends");
+  EXPECT_EQ(addends.error().message, "a reshard moves blocks; along gpu the value is partial");
 }
 
 Slicing random_slicing(Random& random, std::size_t dims) {
@@ -219,10 +219,10 @@ TEST(Reshard, RejectsInvalidReshards) {
   EXPECT_EQ(refusal(bad), "a device has no host: device 2 of 2");
   bad = good;
   bad.destinations[0].box[0].size = 5;
-  EXPECT_EQ(refusal(bad), "a box lies outside of the tensor: dim 0 of device 2, from 0 for 5 of 4");
+  EXPECT_EQ(refusal(bad), "a box is outside the tensor: dim 0 of device 2, from 0 for 5 of 4");
   bad = good;
   bad.destinations[0].box.push_back({0, 1});
-  EXPECT_EQ(refusal(bad), "a box has a share of each dim: 2 shares, 1 dims");
+  EXPECT_EQ(refusal(bad), "expected one share per dim, found 2 shares for 1 dims");
   bad = good;
   bad.element_bytes = 0;
   EXPECT_EQ(refusal(bad), "expected an element of at least one byte, found 0");
@@ -253,7 +253,7 @@ TEST(Holdings, RejectsWrongSlicings) {
     const auto boxes = boxes_of(sizes, mesh, slicing);
     return boxes.ok() ? "accepted" : boxes.error().message;
   };
-  EXPECT_EQ(refused({4, 4}, {2, 2}, {{0}}), "a slicing has a list of axes for each dim: 1 lists, 2 dims");
+  EXPECT_EQ(refused({4, 4}, {2, 2}, {{0}}), "expected one list of axes per dim, found 1 lists for 2 dims");
   EXPECT_EQ(refused({4}, {2, 2}, {{2}}), "dim 0 is sliced along an axis that the mesh lacks: axis 2 of 2");
   EXPECT_EQ(refused({4, 4}, {2, 2}, {{1}, {1}}),
             "an axis may slice only one dim: axis 1 is used again at dim 1");

@@ -112,8 +112,8 @@ return y=%3, z=%4
 )";
   EXPECT_EQ(matches_in(plan, kMergeProducts), "");
   EXPECT_EQ(declines_in(plan, kMergeProducts),
-            "merge_products: index variables: none stand for index h, given what values have it\n"
-            "merge_products: index variables: none stand for index h, given what values have it\n");
+            "merge_products: index variables: none can stand for index h in the values that have it\n"
+            "merge_products: index variables: none can stand for index h in the values that have it\n");
 }
 
 TEST(Match, ALowerCaseVariableBindsTheLastIndexThatFits) {
@@ -136,7 +136,7 @@ rule just_one explore
   right y = exp(x)
 )";
   EXPECT_EQ(matches_in(plan, rule), "one_of_many: %1 x=0 I=bs n=d\n");
-  EXPECT_EQ(declines_in(plan, rule), "just_one: index variables: no way to share out index s\n");
+  EXPECT_EQ(declines_in(plan, rule), "just_one: index variables: no consistent assignment for index s\n");
 }
 
 TEST(Match, TriesCommutativeOperandsInEachOrderOnce) {
@@ -219,7 +219,7 @@ return y=%2, z=%3, u=%4, v=%5
 )";
   EXPECT_EQ(matches_in(plan, rule), "slices: %1 %2 x=0 I=b n=d\n");
   EXPECT_EQ(declines_in(plan, rule),
-            "slices: end of slice is not what a is elsewhere\n"
+            "slices: end of slice differs from an earlier binding of a\n"
             "slices: begin of slice is 1, not 0\n"
             "slices: index variables: along of slice is [n] in the rule, found [b]\n");
 }

@@ -83,7 +83,7 @@ TEST(RunPlan, RejectsInputsThatDoNotFit) {
   EXPECT_EQ(shape.error().message, "the value given for x does not match f32[b=2,d=3]");
   const auto name = run::run_plan(graph, {{"z", tensor({1}, {1})}});
   ASSERT_FALSE(name.ok());
-  EXPECT_EQ(name.error().message, "p reads nothing that is called z");
+  EXPECT_EQ(name.error().message, "p has no source named z");
 }
 
 TEST(CompareRuns, RecognizesEqualPlans) {

@@ -95,7 +95,7 @@ TEST(SummationServers, NamesAFailedServerOrRank) {
                                               from_seed(7), run);
     ASSERT_FALSE(outcome.ok());
     EXPECT_TRUE(died);
-    EXPECT_TRUE(outcome.error().message.starts_with(fmt::format("server {} died in step ", victim - 1)))
+    EXPECT_TRUE(outcome.error().message.starts_with(fmt::format("server {} failed in step ", victim - 1)))
         << outcome.error().message;
   }
 }

@@ -419,7 +419,7 @@ TEST_F(SmallProblem, ReportsInvalidDistributions) {
     return found.ok() ? "" : found.error().message + " | " + found.error().hint;
   };
   EXPECT_EQ(message("node=2: stage; gpu=4: slice b; micro=3"),
-            "micro-batches need equal numbers of rows: 3 do not divide b = 16 | micro=2 does");
+            "micro-batches need equal numbers of rows: 3 do not divide b = 16 | use micro=2");
   EXPECT_EQ(message("node=2: stage; gpu=4: slice b; micro=4; schedule zb_h3").substr(0, 24),
             "unknown schedule: zb_h3 ");
   EXPECT_NE(message("node=2: stage, chunks=40; gpu=4: slice b; micro=4; schedule interleaved")

@@ -272,7 +272,7 @@ TEST(ReadCodecs, ReportsErrors) {
   const auto complaint = [](std::string_view text) { return read_codecs(text).error().message; };
   EXPECT_EQ(print(*read_codecs(" weights:bf16 , gradients: int4 ")), "gradients: int4, weights: bf16");
   EXPECT_EQ(print(*read_codecs("")), "");
-  EXPECT_EQ(complaint("gradients: int9"), "no codec: 'int9'");
+  EXPECT_EQ(complaint("gradients: int9"), "unknown codec: 'int9'");
   EXPECT_EQ(complaint("gradient: int8"), "expected gradients, weights or activations, found 'gradient'");
   EXPECT_EQ(complaint("int8"), "expected what to encode and a codec, found 'int8'");
   EXPECT_EQ(complaint("gradients: int8, gradients: int4"), "gradients are given two codecs");
@@ -291,8 +291,8 @@ TEST(ReadCodecs, ReportsErrors) {
               fmt::format("the rank of low_rank is from 1 to 1024, found '{}'", rank));
   EXPECT_EQ(complaint("gradients: int8(12)"),
             "a block of int8 has 8 to 65536 numbers, a multiple of 8, found '(12)'");
-  EXPECT_EQ(complaint("gradients: bf16(8)"), "bf16 takes no number, found '(8)'");
-  EXPECT_EQ(complaint("gradients: int4 without feedback"), "no codec: 'int4 without feedback'");
+  EXPECT_EQ(complaint("gradients: bf16(8)"), "bf16 takes no argument, found '(8)'");
+  EXPECT_EQ(complaint("gradients: int4 without feedback"), "unknown codec: 'int4 without feedback'");
   EXPECT_EQ(complaint("gradients: int8 or int8"), "gradients are given int8 twice");
   for (const std::string_view text :
        {"weights: one_bit", "weights: low_rank(2)", "weights: int8 with feedback", "activations: top_k(0.1)"})

@@ -145,7 +145,7 @@ TEST(Chain, ReportsAMissingChain) {
       "PARAMETER w[d, c] INIT normal(0, 0.02) "
       "AS WITH logits AS (SELECT sum(x * w) FROM x, w GROUP BY b, c) "
       "SELECT mean(cross_entropy(logits, label) OVER (PARTITION BY b)) AS loss FROM logits, label;");
-  EXPECT_EQ(train::chain_of(plan.graph).why_not, "it has no cut that a single value crosses");
+  EXPECT_EQ(train::chain_of(plan.graph).why_not, "it has no cut with only one live value");
 }
 
 // The lists of an axis cannot express it, the search gets no hint, and no other assignment is

@@ -191,7 +191,7 @@ TEST(Optimize, ComputesEqualNodesOnce) {
   EXPECT_EQ(found.seconds_before, 5);
   EXPECT_EQ(found.seconds_after, 3);
   ASSERT_EQ(found.trail.size(), 1u);
-  EXPECT_EQ(found.trail[0].rule, "(equal nodes are one)");
+  EXPECT_EQ(found.trail[0].rule, "(merge equal nodes)");
   expect_same_numbers(graph, found.plan);
 }
 

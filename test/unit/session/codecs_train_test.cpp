@@ -155,7 +155,7 @@ TEST(CodecsTrain, LowRankAppliesToMatricesWithSmallerFactors) {
   EXPECT_EQ(coded(5)["tensors"], Json::array({"w2", "w1"}));
   EXPECT_EQ(coded(9)["tensors"], Json::array({"w1"}));
   EXPECT_EQ(coded(100)["exchanges"], 0);
-  EXPECT_EQ(coded(5)["error_bound"], "the length of a row");
+  EXPECT_EQ(coded(5)["error_bound"], "the norm of a row");
   EXPECT_TRUE(coded(5)["feedback"].get<bool>());
 }
 
@@ -177,7 +177,8 @@ TEST(CodecsTrain, SkipsCodecsThatDoNotPayOff) {
 
 TEST(CodecsTrain, RejectsUnsupportedCombinations) {
   Session session;
-  EXPECT_NE(complaint(session, "SET codecs = 'gradients: int9'").find("no codec: 'int9'"), std::string::npos);
+  EXPECT_NE(complaint(session, "SET codecs = 'gradients: int9'").find("unknown codec: 'int9'"),
+            std::string::npos);
   EXPECT_NE(complaint(session, "SET codecs = int8").find("expected codecs as text"), std::string::npos);
   EXPECT_NE(complaint(session, "SET codecs = 'activations: one_bit'").find("one_bit is for gradients"),
             std::string::npos);

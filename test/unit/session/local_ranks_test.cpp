@@ -213,8 +213,8 @@ TEST(LocalRanks, NamesAFailedRank) {
       run::run_distributed(plan, on(4, TransportKind::automatic), *mlp.feed, from_seed(7), run);
   ASSERT_FALSE(outcome.ok());
   EXPECT_EQ(outcome.error().fault, Fault::world);
-  expect_says(outcome.error().message, "rank 2 died in step ");
-  expect_says(outcome.error().message, ", and the others stopped: killed by signal 9");
+  expect_says(outcome.error().message, "rank 2 failed in step ");
+  expect_says(outcome.error().message, "; the other ranks stopped: killed by signal 9");
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(60)) << "hung";
   EXPECT_TRUE(children().empty());
 }
@@ -259,7 +259,7 @@ TEST(LocalRanks, NamesAMissingRankFunction) {
       on(2, TransportKind::automatic), [](const auto&) { return Status(); }, named("juggle"));
   ASSERT_TRUE(failure.has_value());
   EXPECT_EQ(failure->rank, 1);
-  EXPECT_EQ(failure->error.message, "this program has no part that is called juggle");
+  EXPECT_EQ(failure->error.message, "this program has no rank function named juggle");
 }
 
 const std::string kDigits = WEFT_SOURCE_DIR "/examples/digits.csv.gz";
@@ -303,7 +303,7 @@ TEST(LocalRanks, AKilledRankLeavesAUsableCheckpoint) {
   };
   const Reply reply = session.execute(fmt::format(fmt::runtime(train), 1'000'000, kept));
   EXPECT_EQ(reply.exit_code, ExitCode::environment_error);
-  expect_says(reply.complaint, "rank 1 died in step ");
+  expect_says(reply.complaint, "rank 1 failed in step ");
   ASSERT_TRUE(killed);
   session.on_progress = {};
 

@@ -67,7 +67,7 @@ TEST(SliceSends, ThePlanStatesItAndIsProven) {
   EXPECT_TRUE(sliced["proven"].get<bool>()) << sliced["proof"];
   EXPECT_EQ(sliced["slices"].get<std::string>().find("2 of 2 values are sent between stages in slices"), 0u)
       << sliced["slices"];
-  EXPECT_NE(sliced["slices"].get<std::string>().find("left scattered"), std::string::npos)
+  EXPECT_NE(sliced["slices"].get<std::string>().find("left as reduce-scatter"), std::string::npos)
       << sliced["slices"];
   EXPECT_FALSE(whole.contains("slices"));
   const auto plan = [&](const std::string& with) {

@@ -331,8 +331,8 @@ TEST(ExplainPipelined, MeasuresStages) {
   for (const std::string_view text :
        {"measured: rank 1, stage 1", "predicted: rank 0, stage 0", "micro-batch 3"})
     EXPECT_NE(html.find(text), std::string::npos) << text;
-  for (const std::string_view text : {"predicted: stage 1", "measured: rank 1, stage 1", "\"W3\"", "passes",
-                                      "sums of gradients and update"})
+  for (const std::string_view text :
+       {"predicted: stage 1", "measured: rank 1, stage 1", "\"W3\"", "passes", "gradient sums and update"})
     EXPECT_NE(json.find(text), std::string::npos) << text;
 
   // The predicted timelines show the whole step: the last to end takes the predicted time.
@@ -346,7 +346,7 @@ TEST(ExplainPipelined, MeasuresStages) {
       last = std::max(last, timeline["begin"][i].get<double>() + timeline["length"][i].get<double>());
   }
   EXPECT_NEAR(last * 1e-9, said.at("step_seconds").get<double>(), 1e-8);
-  EXPECT_NE(html.find("sums of gradients and update"), std::string::npos);
+  EXPECT_NE(html.find("gradient sums and update"), std::string::npos);
 
   const auto alone =
       answer(session, "EXPLAIN ANALYZE TRAIN digits_mlp STEPS 2 WITH (micro_batches = 4, threads = 1)");
@@ -372,8 +372,9 @@ TEST(TrainPipelined, ReportsInvalidCombinations) {
                   .find("cannot be combined with stages or micro-batches"),
               std::string::npos)
         << setting;
-  EXPECT_NE(train("ON LOCAL 2", "distribution = 'rank=2: slice b, micro-batches 3:1'").find("share is not given"),
-            std::string::npos);
+  EXPECT_NE(
+      train("ON LOCAL 2", "distribution = 'rank=2: slice b, micro-batches 3:1'").find("micro=N is missing"),
+      std::string::npos);
   EXPECT_NE(train("ON LOCAL 2", "b = 30, distribution = 'data=2: slice b, micro-batches 3:1; micro=2'")
                 .find("b = 30 cannot be split into 2 micro-batches on each of 2 ranks"),
             std::string::npos);

@@ -90,8 +90,10 @@ TEST(MeshLinksTest, RejectsAMeshThatDoesNotFitTheCluster) {
     const auto links = mesh_links(nodes_of_a100(4), mesh_of(mesh));
     return links.ok() ? std::string() : links.error().message;
   };
-  EXPECT_EQ(message("node=4, gpu=4"), "the mesh is not the cluster: gpu has 4 ranks in the mesh, 8 in pod");
-  EXPECT_EQ(message("gpu=8, node=4"), "the mesh is not the cluster: node has 1 ranks in the mesh, 4 in pod");
+  EXPECT_EQ(message("node=4, gpu=4"),
+            "the mesh does not match the cluster: axis gpu has 4 ranks in the mesh, 8 in pod");
+  EXPECT_EQ(message("gpu=8, node=4"),
+            "the mesh does not match the cluster: axis node has 1 ranks in the mesh, 4 in pod");
   EXPECT_NE(message("node=4, gpu=8, gpus=2").find("mesh axis gpus"), std::string::npos);
   EXPECT_NE(message("node=4, gpux=8").find("mesh axis gpux"), std::string::npos);
 }

@@ -131,7 +131,7 @@ TEST(OnMesh, VaryingValues) {
   EXPECT_EQ(ranks(6), (Ranks{{-1, -20}, {-3, -10}, {-2, -30}}));
   EXPECT_TRUE(outputs[6].layout.axes[0].is_varying());
   EXPECT_EQ(spmd::join_from_mesh(outputs[6], graph.type(plan::ValueId(7)), mesh).error().message,
-            "the ranks along mesh axis gpu hold values of their own");
+            "the value varies along mesh axis gpu");
 }
 
 TEST(OnMesh, ReplicasMustBeBitwiseEqual) {
@@ -188,28 +188,29 @@ constexpr std::array kRefusals = {
             "node %5 (reduce) on mesh axis gpu: reduce needs index b whole; operands are sliced(b)"},
     Refusal{"%5 = softmax %0 {over=[b]}",
             "node %5 (softmax) on mesh axis gpu: softmax needs index b whole; operands are sliced(b)"},
-    Refusal{
-        "%5 = relu %2",
-        "node %5 (relu) on mesh axis gpu: relu does not carry partial(sum) through from there; operands are "
-        "partial(sum)"},
-    Refusal{
-        "%5 = relu %3",
-        "node %5 (relu) on mesh axis gpu: relu does not carry partial(max) through from there; operands are "
-        "partial(max)"},
+    Refusal{"%5 = relu %2",
+            "node %5 (relu) on mesh axis gpu: relu cannot be applied before partial(sum) is reduced; "
+            "operands are "
+            "partial(sum)"},
+    Refusal{"%5 = relu %3",
+            "node %5 (relu) on mesh axis gpu: relu cannot be applied before partial(max) is reduced; "
+            "operands are "
+            "partial(max)"},
     Refusal{
         "%5 = add %2, %1",
-        "node %5 (add) on mesh axis gpu: add does not carry partial(sum) through from there; operands are "
+        "node %5 (add) on mesh axis gpu: add cannot be applied before partial(sum) is reduced; operands are "
         "partial(sum), replicated"},
     Refusal{
         "%5 = mul %2, %2",
-        "node %5 (mul) on mesh axis gpu: mul does not carry partial(sum) through from there; operands are "
+        "node %5 (mul) on mesh axis gpu: mul cannot be applied before partial(sum) is reduced; operands are "
         "partial(sum), partial(sum)"},
     Refusal{"%5 = add %2, %3",
-            "node %5 (add) on mesh axis gpu: addends go with addends of their kind and with replicated "
-            "operands only; "
+            "node %5 (add) on mesh axis gpu: partial operands can only be combined with partial operands of "
+            "the same kind and replicated ones; "
             "operands are partial(sum), partial(max)"},
     Refusal{"%5 = mul %0, %4",
-            "node %5 (mul) on mesh axis gpu: varying operands go with varying and replicated ones only; "
+            "node %5 (mul) on mesh axis gpu: varying operands can only be combined with varying and "
+            "replicated ones; "
             "operands are "
             "sliced(b), varying"},
     Refusal{"%5 = slice-across %1 {axis=gpu, along=d}\n%6 = mul %0, %5",
@@ -242,11 +243,11 @@ constexpr std::array kRefusals = {
             "node %5 (broadcast-from) on mesh axis gpu: root must be below 2, found 2; operands are varying"},
     Refusal{"%5 = all-gather %0 {axis=rack, along=b}",
             "node %5 (all-gather): the mesh has no axis rack: it is node=2, gpu=2"},
-    Refusal{
-        "%5 = slice-across %0 {axis=node, along=b}",
-        "node %5 (slice-across) on mesh axis node: b is also sliced inside, on gpu; operands are replicated"},
+    Refusal{"%5 = slice-across %0 {axis=node, along=b}",
+            "node %5 (slice-across) on mesh axis node: b is also sliced on the inner axis gpu; operands are "
+            "replicated"},
     Refusal{"%5 = slice-across %1 {axis=gpu, along=d}\n%6 = split %5 {along=d, into=f32[h=3,e=2]}",
-            "node %6 (split): blocks of d are no blocks of h: 6 and 3 over node=2, gpu=2"},
+            "node %6 (split): blocks of d do not match blocks of h: 6 and 3 over node=2, gpu=2"},
     Refusal{"%5 = input {name=q, type=f32[d=6], layout=\"varying on gpu, partial(sum) on node\"}\n"
             "%6 = all-reduce %5 {axis=gpu, kind=max}",
             "node %6 (all-reduce) on mesh axis gpu: the addends on node are partial(sum) and must be "

@@ -104,7 +104,8 @@ TEST(Ring, RejectsTwoAxesAndPairwiseMasks) {
       "%2, %3 = attention %0, %1, %1 {over=t, along=s, inner=[e]}\nreturn y=%2\n");
   const auto refused = spmd::infer_layouts(twice, plan::read_mesh("node=2, gpu=2").value());
   ASSERT_FALSE(refused.ok());
-  EXPECT_NE(refused.error().message.find("keys go around along one mesh axis, found node and gpu"),
+  EXPECT_NE(refused.error().message.find(
+                "ring attention needs keys sliced along one mesh axis, found node and gpu"),
             std::string::npos)
       << refused.error().message;
   const plan::Graph masked = read_plan(

@@ -62,7 +62,7 @@ TEST(NamedTrees, RejectOtherNames) {
     return moves.ok() ? std::string("fine") : moves.error().message;
   };
   EXPECT_EQ(complaint("all_reduce_trees"), "all_reduce_trees needs a number of ranks");
-  EXPECT_EQ(complaint("all_reduce_trees(ranks=8, shape=star)"), "unknown shape of wires: star");
+  EXPECT_EQ(complaint("all_reduce_trees(ranks=8, shape=star)"), "unknown link shape: star");
   EXPECT_EQ(complaint("all_reduce_trees(ranks=8, shape=torus, sides=[3, 3])"),
             "a torus of these sides has 9 devices, not 8");
   EXPECT_EQ(complaint("all_reduce_trees(ranks=8, colour=red)"), "all_reduce_trees has no parameter colour");

@@ -86,7 +86,7 @@ TEST(StepNetwork, RejectsADisconnectedNetwork) {
   const auto network = step_network(topology);
   ASSERT_FALSE(network.ok());
   EXPECT_EQ(network.error().message,
-            "the topology is not connected: nothing leads from device 2 to device 0");
+            "the topology is not connected: there is no path from device 2 to device 0");
 }
 
 TEST(StepNetwork, ReversingTwiceIsTheIdentity) {

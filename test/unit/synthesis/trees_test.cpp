@@ -242,7 +242,7 @@ TEST(SynthesisForest, RejectsADisconnectedTopology) {
   idle.add_node(NodeKind::switch_, "hub");
   EXPECT_EQ(message(idle), "hub is not connected to any device");
   EXPECT_EQ(message(nodes(1, 0)), "a collective needs two devices or more, found 1");
-  EXPECT_EQ(message(ring(3, -1)), "link 0 must carry bytes, found -1 per second");
+  EXPECT_EQ(message(ring(3, -1)), "link 0 must have a positive bandwidth, found -1 bytes per second");
 }
 
 // A one-way ring is still a ring.

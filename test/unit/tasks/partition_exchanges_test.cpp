@@ -106,7 +106,7 @@ return y=%1
 )",
                                  ops::all());
   ASSERT_FALSE(gather.ok());
-  EXPECT_NE(gather.error().message.find("an exchange in parts is an all-reduce"), std::string::npos)
+  EXPECT_NE(gather.error().message.find("only an all-reduce may have parts"), std::string::npos)
       << gather.error().message;
   EXPECT_FALSE(plan::read(bucket(", parts=0"), ops::all()).ok());
 }

@@ -79,7 +79,7 @@ TEST(Launch, ReturnsEveryExitCode) {
   ASSERT_TRUE(end->first_failure);
   for (int rank = 0; rank < 4; ++rank) EXPECT_EQ(end->ranks[static_cast<std::size_t>(rank)].exit_code, rank);
   EXPECT_EQ(end->code(), *end->first_failure);
-  EXPECT_EQ(end->what(), fmt::format("rank {0} (pid {1}) ended with exit code {0}", *end->first_failure,
+  EXPECT_EQ(end->what(), fmt::format("rank {0} (pid {1}) exited with code {0}", *end->first_failure,
                                      end->ranks[static_cast<std::size_t>(*end->first_failure)].process));
 }
 
@@ -111,7 +111,7 @@ TEST(Launch, LeavesNothingBehind) {
   const auto end = launch(options);
   ASSERT_TRUE(end.ok());
   EXPECT_TRUE(end->timed_out);
-  EXPECT_EQ(end->what(), "the ranks did not end in time");
+  EXPECT_EQ(end->what(), "the ranks did not exit within the timeout");
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a zombie is left";
   for (std::int32_t rank = 0; rank < 2; ++rank) {
     ASSERT_EQ(lines.output[rank].size(), 1U);

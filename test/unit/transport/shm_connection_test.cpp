@@ -267,8 +267,8 @@ TEST(ShmEndpoint, InvalidConnectionsFailOnEveryRank) {
     std::string text;
   };
   const std::vector<Case> cases = {
-      {{{0, 2, 0}}, {}, "a connection leaves the group: rank 0 to rank 2 of 2 ranks"},
-      {{{-1, 0, 0}}, {}, "a connection leaves the group: rank -1 to rank 0 of 2 ranks"},
+      {{{0, 2, 0}}, {}, "a connection is outside the group: rank 0 to rank 2 of 2 ranks"},
+      {{{-1, 0, 0}}, {}, "a connection is outside the group: rank -1 to rank 0 of 2 ranks"},
       {{{0, 1, 0}, {1, 0, 0}, {0, 1, 0}}, {}, "a connection is opened twice: rank 0 to rank 1, channel 0"},
       {{{0, 1, 0}}, {.slots = 0}, "a connection has 1 to 65536 slots: 0"},
       {{{0, 1, 0}}, {.slots = 4, .slot_bytes = -1}, "a slot has 1 to 1099511627776 bytes: -1"},

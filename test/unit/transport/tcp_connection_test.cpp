@@ -219,7 +219,7 @@ TEST(TcpConnection, NamesFramesOfAnotherCall) {
        "a message of rank 2 belongs to another call: call 0x0000000000000005, expected 0x0000000000000004"},
       {{.sequence = 1, .label = 4, .checked = true, .checksum = checksum},
        What::damaged,
-       "a frame of rank 2 is damaged: number 1 of its connection, expected 0"},
+       "a frame of rank 2 is damaged: sequence number 1, expected 0"},
       {{.label = 4},
        What::damaged,
        "a frame of rank 2 is damaged: it has no checksum although it came from another machine"}};
@@ -281,7 +281,7 @@ TEST(TcpConnection, RejectsLengthsBeyondASlot) {
   line.receiver->drain();
   ASSERT_TRUE(line.receiver->fault());
   EXPECT_EQ(line.receiver->fault()->text,
-            "a frame of rank 2 is damaged: 4294967295 bytes, expected 65536 at most");
+            "a frame of rank 2 is damaged: 4294967295 bytes, expected at most 65536");
 }
 
 TEST(TcpConnection, AClosedEndIsAFaultOnlyWhenMoreIsNeeded) {

@@ -85,8 +85,8 @@ TEST(Wire, ReportsErrorsInAHeader) {
 TEST(Wire, ChecksTheSequenceNumber) {
   EXPECT_FALSE(check_turn(example(), 7, true, 4096));
   EXPECT_FALSE(check_turn(example(), 7, false, 4096));
-  EXPECT_EQ(check_turn(example(), 8, true, 4096)->text, "number 7 of its connection, expected 8");
-  EXPECT_EQ(check_turn(example(), 7, true, 4095)->text, "4096 bytes, expected 4095 at most");
+  EXPECT_EQ(check_turn(example(), 8, true, 4096)->text, "sequence number 7, expected 8");
+  EXPECT_EQ(check_turn(example(), 7, true, 4095)->text, "4096 bytes, expected at most 4095");
   FrameHeader bare = example();
   bare.checked = false;
   EXPECT_EQ(check_turn(bare, 7, true, 4096)->text,

@@ -68,7 +68,7 @@ void judge_program(Judged& judged, const formats::CollectiveSource& source,
   const auto bytes = formats::hang_size(program, judged.slots, judged.slots_small, runtime);
   if (!bytes) return;
   const std::string text = fmt::format(
-      "a connection needs {} slots, and {} has {} with {}: it hangs {}", judged.slots, formats::name(runtime),
+      "a connection needs {} slots; {} has {} with {}: it deadlocks {}", judged.slots, formats::name(runtime),
       formats::fifo_slots(program.protocol, runtime), name(program.protocol),
       *bytes == 0 ? "at any size" : "from messages of " + print_bytes(static_cast<double>(*bytes)));
   // A target named by the user must be able to run the program.

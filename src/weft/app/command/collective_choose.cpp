@@ -96,7 +96,7 @@ Result<std::string> to_tuner(const exchange::EstimatedChoice& chosen) {
   for (const exchange::EstimatedCandidate& candidate : chosen.candidates)
     if (!exchange::nccl_algorithm(chosen.kind, candidate.family()).empty()) known.push_back(&candidate);
   if (known.empty())
-    return user_error(fmt::format("NCCL has none of the algorithms for {}", name(chosen.kind)),
+    return user_error(fmt::format("NCCL has none of the candidate algorithms for {}", name(chosen.kind)),
                       "a tuner table needs a ring, a tree or PAT among the candidates");
   WEFT_TRY(choice, exchange::choose_among(known, chosen.sizes));
   std::vector<formats::TunerRow> rows;

@@ -99,7 +99,7 @@ Result<run::CollectiveTrial> prepare(const CollectiveRun& request) {
     return user_error(fmt::format("unknown operation: {}", request.op),
                       "sum, product, min, max, avg, and, or or xor");
   if (device::is_bitwise(*op) && !device::is_whole(*type))
-    return user_error(fmt::format("{} is for whole numbers, not {}", request.op, request.type),
+    return user_error(fmt::format("{} needs an integer type, not {}", request.op, request.type),
                       "--type u32, or another integer");
   WEFT_TRY(bytes, parse_measure(request.bytes, Dimension::bytes, "--bytes"));
   if (bytes > 0x1p50) return user_error(fmt::format("too many bytes for any memory: {}", request.bytes));

@@ -192,7 +192,7 @@ Result<Cut> cut_text(const Partition& request, const std::string& text) {
     return user_error("expected maxFPGAs or mbsInBatch, found neither",
                       "weft help partition lists the formats");
   if (!request.topology.empty() || request.micro_batches > 0)
-    return user_error("a graph with maxFPGAs takes no --topology and no --micro-batches");
+    return user_error("a graph with maxFPGAs does not support --topology or --micro-batches");
   return cut_placement(request, top);
 }
 

@@ -31,7 +31,7 @@ Status check_model_request(const Profile& request) {
     return user_error(
         fmt::format("expected 1 to {} ranks on this machine, found {}", run::kMostLocalRanks, request.ranks));
   if (!request.statistics.empty() || !request.to.empty() || !request.transports.empty())
-    return user_error("--model takes only --with, --ranks and --quick",
+    return user_error("--model can be combined only with --with, --ranks and --quick",
                       "the times are stored in your own statistics database");
   return {};
 }
@@ -66,10 +66,10 @@ Result<std::string> profile_model(const Profile& request) {
   std::vector<std::int32_t> sizes = {1};
   if (most > 1) sizes.push_back(most);
   explain::Table table({{"ranks", explain::Align::right},
-                        {"a step", explain::Align::right},
+                        {"step time", explain::Align::right},
                         {"predicted", explain::Align::right},
-                        {"units off by", explain::Align::right},
-                        {"now", explain::Align::right},
+                        {"unit error before", explain::Align::right},
+                        {"after", explain::Align::right},
                         {"distribution"}});
   auto rows = nlohmann::ordered_json::array();
   for (const std::int32_t ranks : sizes) {

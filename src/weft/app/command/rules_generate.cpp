@@ -213,9 +213,8 @@ Result<std::string> generate(const RulesGenerate& request) {
                            ? ""
                            : fmt::format("   when {}", generated.rules[i].verdict.guard));
   if (written)
-    out += fmt::format(
-        "\n{}: {} rules; {} more that names for indices make needless, {} that cannot be said of plans\n",
-        request.to, written->rules, written->same_by_names, written->remarks);
+    out += fmt::format("\n{}: {} rules; {} more trivial with named indices, {} not expressible for plans\n",
+                       request.to, written->rules, written->same_by_names, written->remarks);
   return out;
 }
 

@@ -41,7 +41,7 @@ Result<sim::WireModel> read_wires(std::string_view text) {
   for (std::size_t i = 0; i < std::size(kNames); ++i)
     if (text == kNames[i]) return static_cast<sim::WireModel>(i);
   const std::string hint = did_you_mean(text, kNames);
-  return user_error(fmt::format("unknown wires: {}", text),
+  return user_error(fmt::format("unknown link model: {}", text),
                     hint.empty() ? "cut-through, store-and-forward or uncontended" : hint);
 }
 

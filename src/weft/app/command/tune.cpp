@@ -34,7 +34,7 @@ Result<std::vector<Kind>> kinds_of(const Tune& request) {
     WEFT_TRY(kind, collective::parse_kind(name));
     if (kind == Kind::custom || kind == Kind::send) {
       return user_error(fmt::format("weft tune does not measure {}", name),
-                        "all_reduce, all_gather and their like are");
+                        "it measures all_reduce, all_gather and similar collectives");
     }
     kinds.push_back(kind);
   }

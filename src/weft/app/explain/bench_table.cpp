@@ -169,14 +169,15 @@ std::string bench_machine(const BenchFacts& facts) {
   std::string out = fmt::format("{} core{}", facts.cores, facts.cores == 1 ? "" : "s");
   if (!facts.copies.empty()) {
     const BenchCopies& largest = facts.copies.back();
-    out += fmt::format("; memcpy of {} {} by one, {} by all", print_bytes(static_cast<double>(largest.bytes)),
-                       print_rate(largest.one), print_rate(largest.all));
+    out += fmt::format("; memcpy of {} {} by one thread, {} by all",
+                       print_bytes(static_cast<double>(largest.bytes)), print_rate(largest.one),
+                       print_rate(largest.all));
   }
-  out += fmt::format("; one way between cores {}", print_seconds(facts.shm_latency));
+  out += fmt::format("; core-to-core latency {}", print_seconds(facts.shm_latency));
   if (facts.tcp_rate > 0)
-    out += fmt::format("; TCP {} one way, {} a stream", print_seconds(facts.tcp_latency),
+    out += fmt::format("; TCP latency {}, {} per stream", print_seconds(facts.tcp_latency),
                        print_rate(facts.tcp_rate));
-  out += fmt::format("; {:.1f} % stolen", facts.stolen * 100);
+  out += fmt::format("; {:.1f} % steal time", facts.stolen * 100);
   return out + "\n";
 }
 

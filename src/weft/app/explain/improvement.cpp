@@ -194,7 +194,7 @@ std::string print_text(const ImprovementText& text) {
       out += wrap(fmt::format("{} cannot express: {}", name(text.language), lost), width);
   } else {
     out += side_by_side(now, nullptr, width) + "\n";
-    out += today.price.fits ? "nothing better was found: keep it\n\n"
+    out += today.price.fits ? "no better configuration was found: keep this one\n\n"
                             : "no plan that fits was found either: use more devices or a smaller batch\n\n";
   }
   if (found.beyond) {

@@ -34,7 +34,7 @@ std::string rates_table(const measure::MachineProfile& profile) {
   Table table({{"what"}, {"threads", Align::right}, {"buffer", Align::right}, {"rate", Align::right}});
   for (const cost::Rate& rate : profile.rates) {
     std::string value = print_rate(rate.per_second);
-    if (rate.what == "call") value = print_seconds(1 / rate.per_second) + " a call";
+    if (rate.what == "call") value = print_seconds(1 / rate.per_second) + " per call";
     if (rate.what.starts_with("multiply")) value = operations(rate.per_second);
     table.add({rate.what, fmt::to_string(rate.threads), print_bytes(static_cast<double>(rate.bytes)), value});
   }

@@ -53,7 +53,7 @@ Result<std::string> print_device(const measure::DeviceRates& rates, std::string_
   text += fmt::format("-- copies from the host {}, to it {}\n", print_rate(rates.in_bytes_per_second),
                       print_rate(rates.out_bytes_per_second));
   for (const measure::Beside& pair : rates.beside)
-    text += fmt::format("-- {} beside {}: {:.0f} and {:.0f} % of the pace alone\n", pair.computing,
+    text += fmt::format("-- {} concurrent with {}: {:.0f} and {:.0f} % of the rate alone\n", pair.computing,
                         pair.moving, 100 * pair.computes, 100 * pair.moves);
   text +=
       fmt::format("CREATE OR REPLACE DEVICE {} ({}memory = {}, bandwidth = {}, launch = {}, reach = 1{});\n",

@@ -48,8 +48,8 @@ LineText plan_text(const Report& report, const StepFacts&) {
   if (!report.alone) return {report.terms};
   const std::string one = fmt::format("one {}", report.cluster.device.name);
   const auto& rewriting = report.alone->rewriting;
-  if (!rewriting) return {one, "the model as it is written"};
-  if (report.rules.empty()) return {one, "the model as it is written: no rule makes it cheaper"};
+  if (!rewriting) return {one, "the model as written"};
+  if (report.rules.empty()) return {one, "the model as written: no rule makes it cheaper"};
   return {one, fmt::format("{} rewrite{} by rules: {} instead of {} at best", report.rules.size(),
                            report.rules.size() == 1 ? "" : "s", print_seconds(rewriting->seconds_after),
                            print_seconds(rewriting->seconds_before))};
@@ -355,7 +355,7 @@ LineText sure_text(const Report& report, const StepFacts& facts) {
                               measured->times.steps == 1 ? "" : "s", measured->ranks)};
     if (measured->error_after > 0)
       text.note = fmt::format(
-          "median error of a unit {}, now {}; with what this run measured the step is predicted to take {}",
+          "median unit error {}, now {}; with this run's measurements the predicted step time is {}",
           rounded_percent(measured->error_before), rounded_percent(measured->error_after),
           print_seconds(measured->predicted_after));
     return text;
@@ -446,11 +446,12 @@ LineText urgency_text(const Report& report, const StepFacts&) {
   const auto print = [](const Latency& latency) {
     return fmt::format("{} (p99 {})", print_seconds(latency.median), print_seconds(latency.p99));
   };
-  return {fmt::format("a small unit takes {} alone", print(urgency.alone)),
-          fmt::format("beside this step {} at normal priority, {} at high priority, {} while this step is "
-                      "low-priority; this step takes {}, at low priority {}",
-                      print(urgency.in_turn), print(urgency.at_high_priority), print(urgency.beside_low_priority),
-                      print_seconds(urgency.step), print_seconds(urgency.step_at_low_priority))};
+  return {
+      fmt::format("a small unit takes {} alone", print(urgency.alone)),
+      fmt::format("during this step {} at normal priority, {} at high priority, {} while this step is "
+                  "low-priority; this step takes {}, at low priority {}",
+                  print(urgency.in_turn), print(urgency.at_high_priority), print(urgency.beside_low_priority),
+                  print_seconds(urgency.step), print_seconds(urgency.step_at_low_priority))};
 }
 
 // The keys of these lines are inside "measured".

@@ -110,7 +110,7 @@ std::string print_bubble(const search::PipelineEstimate& priced) {
   return text;
 }
 
-// "replicas take 11, 5 of them: 11 on a100 in 24.1 ms, 5 on v100 in 23.7 ms"; equal replicas are
+// "micro-batches per replica 11, 5: 11 on a100 in 24.1 ms, 5 on v100 in 23.7 ms"; equal replicas are
 // listed once.
 std::string print_replicas(const search::ChosenPipeline& choice) {
   std::string takes, kinds;
@@ -122,7 +122,7 @@ std::string print_replicas(const search::ChosenPipeline& choice) {
                          replica.device.empty() ? std::string() : " on " + replica.device,
                          print_seconds(replica.seconds));
   }
-  return fmt::format("replicas take {} of them: {}", takes, kinds);
+  return fmt::format("micro-batches per replica {}: {}", takes, kinds);
 }
 
 // Recomputation and offload, with their cost.
@@ -365,7 +365,7 @@ void add_measured_notes(const Report& report, Section& section) {
     section.lines.push_back(fmt::format(
         "memory {}{}", print_bytes(measured.memory_bytes),
         measured.memory_bytes <= measured.memory_lower_bound
-            ? std::string(", the least that any packing takes")
+            ? std::string(", the lower bound for any packing")
             : fmt::format("; no packing takes less than {}", print_bytes(measured.memory_lower_bound))));
   section.lines.emplace_back("nodes that ran as one unit share its time by their estimates");
 }
@@ -507,7 +507,7 @@ void add_trail(const Report& report, std::vector<Section>& sections) {
 bool is_section(std::string_view option) { return std::ranges::find(kSections, option) != kSections.end(); }
 
 Section collectives_section(const sim::Prediction& prediction, bool every) {
-  Section section{"Collectives of a step",
+  Section section{"Collectives per step",
                   {{"collective"},
                    {"along"},
                    {"size", Align::right},

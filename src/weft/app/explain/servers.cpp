@@ -26,7 +26,7 @@ std::string print_servers(const sim::Prediction& prediction, const plan::Mesh& m
       served.times += collective.times;
     }
   if (by_axis.empty())
-    return fmt::format("{} spare host{} unused: the ranks sum as fast without servers", servers,
+    return fmt::format("{} spare host{} unused: all-reduces are as fast without servers", servers,
                        servers == 1 ? "" : "s");
   std::vector<std::string> said;
   for (const auto& [axis, served] : by_axis) {
@@ -36,8 +36,8 @@ std::string print_servers(const sim::Prediction& prediction, const plan::Mesh& m
         static_cast<double>(service.servers * service.served) / static_cast<double>(service.chunks(ranks));
     const double rate = share ? static_cast<double>(ranks) / mesh.ranks() : 1;
     said.push_back(
-        fmt::format("{} sum{} {:.0f} % of {} all-reduce{} along {}: {:.3g} of {} bytes pass the busiest card "
-                    "each way, {:.3g} without servers",
+        fmt::format("{} sum{} {:.0f} % of {} all-reduce{} along {}: the busiest card carries {:.3g} times {} "
+                    "bytes in each direction, {:.3g} times without servers",
                     service.servers, service.servers == 1 ? "s" : "", 100 * part, served.times,
                     served.times == 1 ? "" : "s", axis, collective::busiest_card(service, ranks, rate),
                     served.times == 1 ? "its" : "their", 2.0 * (ranks - 1) / ranks));

@@ -95,7 +95,7 @@ std::string in_words(const PageTimeline& timeline) {
 }
 
 Section time_by_kind(std::span<const PageTimeline> timelines) {
-  Section table{"Where the time of a rank goes", {{"kind"}, {"tasks", Align::right}}};
+  Section table{"Time per rank by kind", {{"kind"}, {"tasks", Align::right}}};
   std::vector<Totals> sums;
   for (const PageTimeline& timeline : timelines) {
     sums.push_back(totals(timeline));

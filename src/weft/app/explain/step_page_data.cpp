@@ -85,7 +85,7 @@ Json unit_columns(const PageTimeline& timeline, Strings& strings) {
   const bool chunks =
       std::ranges::any_of(timeline.passes, [](const PagePass& one) { return one.pass.chunk > 0; });
   for (const PagePass& one : timeline.passes) {
-    names.push_back(strings.number(one.updates ? "sums of gradients and update" : print(one.pass, chunks)));
+    names.push_back(strings.number(one.updates ? "gradient sums and update" : print(one.pass, chunks)));
     wheres.push_back(strings.number(one.updates ? "" : fmt::format("micro-batch {}", one.pass.micro_batch)));
     kinds.push_back(static_cast<int>(kind_of(one)));
     results.push_back(strings.number(std::string()));
@@ -156,10 +156,13 @@ int counterpart(std::span<const PageTimeline> timelines, const PageTimeline& mea
 }  // namespace
 
 std::string_view name(BarKind kind) {
-  constexpr std::string_view kNames[kBarKinds] = {
-      "matrix product", "rows",       "operator's own", "copy",           "all-reduce",
-      "reduce-scatter", "all-gather", "all-to-all",     "broadcast",      "permute",
-      "forward",        "backward",   "weights",        "sums and update"};
+  constexpr std::string_view kNames[kBarKinds] = {"matrix product",  "rows",
+                                                  "operator kernel", "copy",
+                                                  "all-reduce",      "reduce-scatter",
+                                                  "all-gather",      "all-to-all",
+                                                  "broadcast",       "permute",
+                                                  "forward",         "backward",
+                                                  "weights",         "gradient sums and update"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

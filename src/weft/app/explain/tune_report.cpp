@@ -48,7 +48,7 @@ std::string remarks(const measure::Tuned& tuned) {
     text += fmt::format("other processes disturbed {} of {} times: try again when the machine is idle\n",
                         tuned.disturbed, tuned.times);
   if (tuned.skipped > 0)
-    text += fmt::format("no time for {} of {} sizes: --seconds gives more\n", tuned.skipped,
+    text += fmt::format("{} of {} sizes skipped for lack of time: raise --seconds\n", tuned.skipped,
                         tuned.skipped + tuned.measured);
   return text;
 }

@@ -85,7 +85,7 @@ void find_cards(const formats::NcclSystem& system, DescribedNode& node) {
 Result<DescribedNode> describe_system(const std::string& path, std::string_view text) {
   WEFT_TRY(system, formats::read_nccl_topology(text));
   if (system.gpus.empty())
-    return user_error("it has no gpus", "NCCL writes them when a communicator is created");
+    return user_error("it lists no GPUs", "NCCL writes them when a communicator is created");
   DescribedNode node;
   node.path = path;
   node.devices = static_cast<std::int64_t>(system.gpus.size());

@@ -86,7 +86,7 @@ Result<std::vector<explain::MemoryItem>> memory_of(const Session::State& state, 
                                             {"scratch", kinds.scratch}};
   const auto known = state.weights.find(std::string(prepared.run->model.text));
   if (here && known != state.weights.end() && !prepared.settings.running.restart)
-    items.push_back({"learned before", static_cast<double>(run::bytes_of(known->second))});
+    items.push_back({"existing weights", static_cast<double>(run::bytes_of(known->second))});
   return items;
 }
 

@@ -126,7 +126,7 @@ class InTimeExplainer {
       add_passes(trace, priced.schedule.orders[s], priced.price.slots[s], process, 0);
       const double passed = priced.price.slots[s].empty() ? 0 : priced.price.slots[s].back().end;
       trace.events.push_back(
-          {"sums of gradients and update", "update", process, 0, passed, priced.stages[s].update});
+          {"gradient sums and update", "update", process, 0, passed, priced.stages[s].update});
     }
     if (!measured_) return trace;
     for (const PipelineRank& rank : measured_->ranks) {

@@ -137,7 +137,7 @@ Result<ExpressedPlan> nearest_in(std::optional<Language> language, recipe::Recip
     if (priced.ok() && (priced->price.fits || !language)) {
       ExpressedPlan made{std::move(*priced), gathered.lost};
       for (const recipe::Change& change : recipe::changes(gathered.recipe, *said))
-        made.lost.push_back(fmt::format("{} {}: {} in its place", change.what, change.from, change.to));
+        made.lost.push_back(fmt::format("{} {}: replaced by {}", change.what, change.from, change.to));
       return made;
     }
     if (!language) return std::move(priced).error();
@@ -146,7 +146,7 @@ Result<ExpressedPlan> nearest_in(std::optional<Language> language, recipe::Recip
   WEFT_TRY(found, recipe::improve(pricer, first.recipe, {.language = *language}));
   ExpressedPlan made{found.better ? std::move(*found.better) : std::move(found.today), gathered.lost};
   for (const recipe::Change& change : recipe::changes(gathered.recipe, made.priced.recipe))
-    made.lost.push_back(fmt::format("{} {}: {} in its place", change.what, change.from, change.to));
+    made.lost.push_back(fmt::format("{} {}: replaced by {}", change.what, change.from, change.to));
   return made;
 }
 
@@ -157,8 +157,8 @@ bool is_recipe(Form format) { return language_of(format) || format == Form::dten
 Answer explain_recipe(const Session::State& state, const Context& context, const Prepared& prepared,
                       const distribute::Distribution& chosen, double seconds, Form form) {
   if (!prepared.trains())
-    return user_error(fmt::format("FORMAT {} is of TRAIN", form_name(form)), "launchers train",
-                      prepared.run->span);
+    return user_error(fmt::format("FORMAT {} needs TRAIN", form_name(form)),
+                      "launcher settings describe training", prepared.run->span);
   WEFT_TRY(batch, needed_batch_of(prepared));
   // The recipe states recomputation in its own terms, so estimates start without the statement's
   // setting.

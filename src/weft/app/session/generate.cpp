@@ -26,7 +26,7 @@ class Continuer {
     const language::syntax::Name& model = prepared.run->model;
     const auto refuse = [&](std::string why) {
       return user_error(fmt::format("{} cannot generate text: {}", model.text, why),
-                        "GENERATE takes a model of tokens[b, s] with a cross entropy over 256 classes",
+                        "GENERATE needs a model of tokens[b, s] with a cross entropy over 256 classes",
                         model.span);
     };
     WEFT_TRY(first, bind_again(state, prepared, language::Mode::infer, {}, context.interrupted));

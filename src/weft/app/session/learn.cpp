@@ -24,10 +24,9 @@ bool is_remembered(const Session::State& state, const Settings& settings, double
   constexpr double kMostOthers = 0.15;  // of the processors; above it, unit times vary by more than this
   if (settings.running.remember) return *settings.running.remember;
   if (others <= kMostOthers) return true;
-  state.warnings.add(
-      "what was measured is not remembered",
-      user_error(fmt::format("other processes had {:.0f} % of the processors meanwhile", 100 * others),
-                 "measure again when the machine is idle, or SET keep_measurements = true"));
+  state.warnings.add("measurements are not saved",
+                     user_error(fmt::format("other processes used {:.0f} % of the processors", 100 * others),
+                                "measure again when the machine is idle, or SET keep_measurements = true"));
   return false;
 }
 namespace {

@@ -147,7 +147,7 @@ class ClusterFromLogs {
                std::string_view where) const {
     if (one == 0 || other == 0 || one == other) return {};
     return wrong(fmt::format("{} and {} differ in the {}: {} and {}", path, where, what, one, other),
-                 "leave one of them out");
+                 "remove one of them");
   }
 
   // From AS; else from the files, and if they do not say, from the log with the most ranks.
@@ -181,7 +181,7 @@ class ClusterFromLogs {
     const formats::CollectiveTable& table = most->table;
     if (table.ranks == 0 || table.hosts == 0 || table.ranks % table.hosts != 0)
       return wrong(fmt::format("{} does not say which node each rank is on", most->path),
-                   "say it: FROM '...' AS 2 NODES OF 8 DEVICES h100");
+                   "state it: FROM '...' AS 2 NODES OF 8 DEVICES h100");
     made_.nodes.whole = files_.hosts ? files_.hosts->nodes : table.hosts;
     made_.devices.whole = devices > 0 ? devices : table.ranks / table.hosts;
     return {};
@@ -292,7 +292,7 @@ class ClusterFromLogs {
                               known ? known->second.latency_seconds : kRound[axis].latency_seconds};
     origins_.push_back(fmt::format("{}: {}, not measured: {} has {}; its latency is assumed{}", where,
                                    figures_text(figures), path, why,
-                                   known ? fmt::format(", as {} has it", known->first) : ""));
+                                   known ? fmt::format(", as in {}", known->first) : ""));
     return figures;
   }
 
@@ -302,7 +302,7 @@ class ClusterFromLogs {
       for (const Link& link : links_)
         if (link.kind == LinkKind::within)
           inside_ = {link.bandwidth.quantity.value, link.latency.quantity.value};
-      origins_.push_back("within a node: as the statement says");
+      origins_.push_back("within a node: from the statement");
       return {};
     }
     if (within_ != nullptr) {
@@ -318,11 +318,11 @@ class ClusterFromLogs {
     } else {
       const auto known = usual(1);
       if (!known)
-        return wrong("no log is of one node alone",
+        return wrong("no log covers a single node",
                      "add one, or give the link: LINK gpu WITHIN node (450 GB/s, 1.5 us)");
       inside_ = known->second;
       origins_.push_back(
-          fmt::format("within a node: {}, assumed: as {} has it", figures_text(inside_), known->first));
+          fmt::format("within a node: {}, assumed: as in {}", figures_text(inside_), known->first));
     }
     add_link(LinkKind::within, "gpu", inside_);
     return {};
@@ -331,7 +331,7 @@ class ClusterFromLogs {
   Status find_across() {
     if (made_.nodes.whole == 1) return {};
     if (is_said(LinkKind::across)) {
-      origins_.push_back("across nodes: as the statement says");
+      origins_.push_back("across nodes: from the statement");
       return {};
     }
     if (across_ == nullptr && files_.node && files_.node->cards > 0) {
@@ -343,7 +343,7 @@ class ClusterFromLogs {
       return {};
     }
     if (across_ == nullptr)
-      return wrong("no log is of several nodes",
+      return wrong("no log covers several nodes",
                    "add one, or give the link: LINK ib ACROSS node (50 GB/s, 5 us)");
     const std::int64_t ranks = across_->table.ranks > 0 ? across_->table.ranks : devices(),
                        local = made_.devices.whole, nodes = ranks / local;

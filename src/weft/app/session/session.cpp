@@ -182,7 +182,7 @@ Answer run_hint(Session::State& state, const Context& context, const language::s
     if (item.kind >= language::syntax::HintKind::data) {
       if (item.axis.given()) WEFT_TRY_STATUS(check(item.axis, "mesh axis of a cluster", axes));
       if (std::ranges::find(hints, item.kind, &KeptHint::kind) != hints.end())
-        return user_error("a degree of parallelism is given twice", "leave out one of them", item.span);
+        return user_error("a degree of parallelism is given twice", "remove one of them", item.span);
       if (item.kind == language::syntax::HintKind::zero && item.degree.whole != 0 && item.degree.whole != 1 &&
           item.degree.whole != 3)
         return user_error(

@@ -177,7 +177,7 @@ Answer run_show(const Session::State& state, const Context& context, const langu
   }
   std::string hint = did_you_mean(wanted, words);
   return user_error(fmt::format("cannot show '{}'", show.what.text),
-                    hint.empty() ? fmt::format("SHOW takes {}", fmt::join(words, ", ")) : std::move(hint),
+                    hint.empty() ? fmt::format("SHOW supports {}", fmt::join(words, ", ")) : std::move(hint),
                     show.what.span);
 }
 
@@ -200,8 +200,8 @@ Answer run_describe(const Session::State& state, const Context& context,
                                           : explain::print_text(bound, name, context.width);
   }
   if (!describe.settings.empty())
-    return user_error(fmt::format("only models take WITH sizes; there is no model {}", name),
-                      "take WITH away", describe.name.span);
+    return user_error(fmt::format("WITH sizes apply only to models; there is no model {}", name),
+                      "remove WITH", describe.name.span);
   const auto definition = [&](const char* what, const language::syntax::Statement& statement) -> Answer {
     const std::string text = language::print(statement) + ";\n";
     if (context.format != Format::json) return text;

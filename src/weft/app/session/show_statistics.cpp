@@ -51,7 +51,7 @@ explain::Listing show_statistics(const Session::State& state) {
 
 Answer run_clear(const Session::State&, const Context& context, const language::syntax::Clear& clear) {
   if (!same_word(clear.what.text, "STATISTICS"))
-    return user_error(fmt::format("cannot clear '{}'", clear.what.text), "CLEAR takes STATISTICS",
+    return user_error(fmt::format("cannot clear '{}'", clear.what.text), "CLEAR supports only STATISTICS",
                       clear.what.span);
   std::int64_t rows = 0;
   // A database that does not exist is already empty.

@@ -66,7 +66,7 @@ std::string print(const synthesis::Forest& forest, const cluster::Topology& topo
   constexpr std::size_t kMostShown = 8;
   const std::span<const std::string> shown(names.data(), std::min(kMostShown, names.size()));
   text +=
-      fmt::format("limited by what leaves {}{}\n", fmt::join(shown, ", "),
+      fmt::format("limited by the outgoing bandwidth of {}{}\n", fmt::join(shown, ", "),
                   names.size() > kMostShown ? fmt::format(" and {} more", names.size() - kMostShown) : "");
   return text;
 }

@@ -120,8 +120,8 @@ std::string print_shared(const Prepared& prepared, const Trained& done) {
       done.outcome.seconds < kLeastSeconds)
     return "";
   return fmt::format(
-      "other programs used {:.0f} % of the {} processors, and all ranks wait for the slowest; run those "
-      "programs under nice, or later",
+      "other processes used {:.0f} % of the {} processors, which slows every rank; run them under nice, or "
+      "later",
       100 * done.others, available_processors());
 }
 
@@ -232,7 +232,7 @@ Result<Trained> train_on_ranks(const Session::State& state, const Context& conte
     return user_error(
         "replan_every cannot be combined with stages or micro-batches: it compares ranks, and stages do "
         "different work",
-        "leave out one of them");
+        "remove one of them");
   run::DistributedRun run = training;
   run.on_weights = [&](std::int64_t step, const run::Weights& weights) {
     return on_checkpoint(step, run::to_checkpoint(weights));
@@ -375,7 +375,7 @@ Status Training::look_at(std::int64_t step, formats::Checkpoint learned) {
   if (saves && file_.wanted()) file_.save(step, learned);
   std::optional<double> loss;
   if (tests || (saves && !running_.checkpoint_best.empty() && running_.holdout > 0)) {
-    WEFT_TRY(weights, run::from_checkpoint(learned, statement_.model.text, "what was learned"));
+    WEFT_TRY(weights, run::from_checkpoint(learned, statement_.model.text, "the trained weights"));
     WEFT_TRY(tested, scorer_.score(weights));
     if (tests) WEFT_TRY_STATUS(log_.add(step, tested));
     loss = tested.loss;

@@ -22,7 +22,7 @@ bool CheckpointFile::save(std::int64_t step, const formats::Checkpoint& learned)
   }
   if (missed_ > 0)
     warn(fmt::format("checkpoints are saved again, from step {} on", print_exact(step)),
-         environment_error(fmt::format("{} before it could not be saved", missed_)));
+         environment_error(fmt::format("earlier checkpoints that could not be saved: {}", missed_)));
   missed_ = 0;
   saved_ = step;
   return true;

@@ -40,7 +40,7 @@ bool Evaluation::bind(const Arguments& arguments) {
     }
   }
   if (ranks() < 1 || ranks() > kMostRanks)
-    return fail({}, fmt::format("ranks are 1 to {}: {}", kMostRanks, ranks()));
+    return fail({}, fmt::format("expected 1 to {} ranks, found {}", kMostRanks, ranks()));
   for (const ExpressionId condition : syntax_.where) {
     const bool holds = number(condition) != 0;
     if (failed()) return false;

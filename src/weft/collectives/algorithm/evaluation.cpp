@@ -125,7 +125,7 @@ std::int64_t Evaluation::of_bits(const Expression& expression) {
       if (a == std::numeric_limits<std::int64_t>::min() || b == std::numeric_limits<std::int64_t>::min())
         return overflow(expression);
       return std::gcd(a, b);
-    default: WEFT_CHECK(false, "an expression that is no number"); return 0;
+    default: WEFT_CHECK(false, "an expression that is not a number"); return 0;
   }
 }
 
@@ -151,7 +151,7 @@ std::int64_t Evaluation::of_list(const Expression& expression) {
   const std::int64_t at = number(expression.second);
   const std::int64_t most = expression.op == Operator::sum ? size : size - 1;
   if (at < 0 || at > most)
-    return refuse(expression, fmt::format("list has {} numbers, asked for number", size), at);
+    return refuse(expression, fmt::format("list index out of range for {} numbers", size), at);
   return expression.op == Operator::sum ? asked.sums[at] : asked.items[at];
 }
 
@@ -197,7 +197,7 @@ std::vector<std::int64_t> Evaluation::list(ExpressionId id) {
     case Operator::repeat: {
       const std::int64_t value = number(expression.first), times = number(expression.second);
       if (times < 0 || times > kLongestList) {
-        refuse(expression, "a list cannot be so long", times);
+        refuse(expression, "the list is too long", times);
         return {};
       }
       if (!spend(expression.span, times)) return {};
@@ -224,7 +224,7 @@ bool Evaluation::fail(Span span, std::string message, std::string hint) {
 
 std::int64_t Evaluation::overflow(const Expression& expression) {
   const auto id = static_cast<ExpressionId>(&expression - syntax_.expressions.data());
-  fail(expression.span, fmt::format("does not fit 64 bits: {}", source(id)), variables({id}));
+  fail(expression.span, fmt::format("overflows 64 bits: {}", source(id)), variables({id}));
   return 0;
 }
 

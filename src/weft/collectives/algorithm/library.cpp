@@ -83,8 +83,8 @@ Result<AlgorithmLibrary> parse_library(std::span<const EmbeddedFile> files) {
       return error;
     }
     if (algorithm->name() != stem(file.path))
-      return user_error(fmt::format("{} holds another algorithm: {}", file.path, algorithm->name()),
-                        "a file has its algorithm's name");
+      return user_error(fmt::format("{} defines a different algorithm: {}", file.path, algorithm->name()),
+                        "a file must be named after its algorithm");
     library.add(std::move(algorithm).value());
   }
   return library;

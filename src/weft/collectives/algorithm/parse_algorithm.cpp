@@ -45,8 +45,8 @@ Result<Algorithm> AlgorithmParser::parse() {
   while (reader_.at_word("function")) function();
   if (reader_.at_word("ensure")) {
     if (syntax_.kind != Kind::custom)
-      reader_.fail(fmt::format("{} is known: it needs no ENSURE", name(syntax_.kind)),
-                   "COLLECTIVE custom has one");
+      reader_.fail(fmt::format("{} is a built-in collective and cannot have ENSURE", name(syntax_.kind)),
+                   "only COLLECTIVE custom has ENSURE");
     reader_.advance();
     syntax_.ensure = block(true);
   }
@@ -227,7 +227,7 @@ void AlgorithmParser::find_rank_variable() {
   if (!ahead.at(TokenKind::word)) return;
   const std::string spelling = lower(ahead.spelling());
   if (find(spelling) || is_reserved(spelling)) {
-    reader_.fail_at(ahead.token().span, fmt::format("not a new name: {}", spelling));
+    reader_.fail_at(ahead.token().span, fmt::format("name is already in use: {}", spelling));
     return;
   }
   syntax_.scratch_slot = declare(spelling, false);
@@ -277,8 +277,8 @@ std::string AlgorithmParser::new_name(std::string_view what, std::size_t outer) 
     reader_.fail_at(start.span, fmt::format("expected {}, found the word {}", what, upper(result)),
                     "choose another name");
   if (std::ranges::find(names_.begin() + outer, names_.end(), result, &Name::spelling) != names_.end())
-    reader_.fail_at(start.span, fmt::format("name is taken: {}", result),
-                    "choose another name, or change what LET made with :=");
+    reader_.fail_at(start.span, fmt::format("name is already in use: {}", result),
+                    "choose another name, or assign to the variable with :=");
   return result;
 }
 

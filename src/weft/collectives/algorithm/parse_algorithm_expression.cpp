@@ -270,7 +270,7 @@ ExpressionId AlgorithmParser::function_call(std::string_view spelling, const Tok
   const std::vector<ExpressionId> given = operands();
   for (const ExpressionId id : given) require(id, ParameterType::number);
   if (!reader_.failed() && given.size() != static_cast<std::size_t>(head->parameters))
-    reader_.fail_at(reader_.since(start), fmt::format("{} has {} parameters, {} are given", spelling,
+    reader_.fail_at(reader_.since(start), fmt::format("{} expects {} arguments, found {}", spelling,
                                                       head->parameters, given.size()));
   const ExpressionId result = many(Operator::call, given, reader_.since(start));
   if (result != kNoExpression) syntax_.expressions[result].value = head - function_heads_.begin();
@@ -288,7 +288,7 @@ ExpressionId AlgorithmParser::builtin_call(const BuiltinFunction& function, cons
   const auto count = static_cast<std::int32_t>(given.size());
   if (!reader_.failed() && (count < function.least || count > function.most))
     reader_.fail_at(reader_.since(start),
-                    fmt::format("{} takes {} operand{}, {} are given", function.name,
+                    fmt::format("{} expects {} operand{}, found {}", function.name,
                                 function.least == function.most ? fmt::format("{}", function.least)
                                                                 : fmt::format("{} or more", function.least),
                                 function.most == 1 ? "" : "s", count));

@@ -43,15 +43,15 @@ Statement AlgorithmParser::statement(bool promises) {
   } else if (reader_.at_word("if")) {
     result.does = branch(promises);
   } else if (reader_.at_word("copy") || reader_.at_word("reduce")) {
-    if (promises) reader_.fail("ENSURE moves nothing", "moves stand between BEGIN and END");
+    if (promises) reader_.fail("moves are not allowed in ENSURE", "put moves between BEGIN and END");
     result.does = transfer();
   } else if (reader_.at_word("call")) {
-    if (promises) reader_.fail("ENSURE calls nothing", "calls stand between BEGIN and END");
+    if (promises) reader_.fail("CALL is not allowed in ENSURE", "put calls between BEGIN and END");
     result.does = call();
   } else if (reader_.at_word("require")) {
     result.does = requirement();
   } else if (reader_.at_word("want")) {
-    if (!promises) reader_.fail("WANT stands outside ENSURE", "write ENSURE ... before BEGIN");
+    if (!promises) reader_.fail("WANT is only allowed in ENSURE", "write ENSURE ... before BEGIN");
     result.does = promise();
   } else if (reader_.at(TokenKind::word) && reader_.after().kind == TokenKind::assign) {
     result.does = assignment();
@@ -77,7 +77,7 @@ Assignment AlgorithmParser::assignment() {
   if (!name) unknown_name(spelling, start.span, false);
   if (name && !name->assignable)
     reader_.fail_at(start.span, fmt::format("cannot be assigned: {}", spelling),
-                    "only what LET made changes; parameters and what FOR counts do not");
+                    "only variables declared with LET can be assigned, not parameters or loop variables");
   reader_.expect(TokenKind::assign);
   const std::int32_t slot = name ? name->place : 0;
   const ExpressionId value = number();

@@ -79,7 +79,8 @@ bool Tracer::make_collective(Run& run) {
   if (syntax.counts == kNoExpression) return true;
   for (const std::int64_t count : run.values.list(syntax.counts)) {
     if (count < 0 || count > std::numeric_limits<std::int32_t>::max())
-      return run.values.fail(run.values.span(syntax.counts), fmt::format("no count of chunks: {}", count));
+      return run.values.fail(run.values.span(syntax.counts),
+                             fmt::format("expected a number of chunks, found {}", count));
     collective.counts.push_back(static_cast<std::int32_t>(count));
   }
   return !run.values.failed();
@@ -203,7 +204,7 @@ bool Tracer::take_place(Run& run, const PlaceSyntax& syntax, std::int64_t count,
   if (index < 0 || index >= extent || count > extent - index) {
     constexpr std::string_view kNames[] = {"input", "output", "scratch", "data"};
     return run.values.fail(syntax.span,
-                           fmt::format("{}[{}] at rank {} is out of range: {} asked for, the buffer has {}",
+                           fmt::format("{}[{}] at rank {} is out of range: {} requested, the buffer has {}",
                                        kNames[static_cast<std::size_t>(syntax.buffer)], index, rank,
                                        print_amount(count, "chunk"), extent),
                            run.values.variables({syntax.index, syntax.rank}));

@@ -71,7 +71,7 @@ bool Tracer::place_ranks(Run& callee, Span span) {
     if (caller.values.failed()) return false;
     if (outer < 0 || outer >= caller.collective.ranks)
       return caller.values.fail(caller.values.span(call.rank),
-                                fmt::format("rank {} of {} is no rank here: {} of {}", rank,
+                                fmt::format("rank {} of {} maps to no rank of the caller: {} of {}", rank,
                                             callee.syntax.name, outer, caller.collective.ranks),
                                 caller.values.variables({call.rank}));
     callee.caller_ranks.push_back(static_cast<std::int32_t>(outer));
@@ -86,7 +86,7 @@ bool Tracer::place_ranks(Run& callee, Span span) {
   if (twice != taken.end())
     return caller.values.fail(
         caller.values.span(call.rank),
-        fmt::format("two ranks of {} are one rank here: {}", callee.syntax.name, *twice));
+        fmt::format("two ranks of {} map to the same rank: {}", callee.syntax.name, *twice));
   return true;
 }
 
@@ -138,7 +138,7 @@ bool Tracer::map_to_caller(Run*& run, Place& place) {
   if (!mapping)
     return caller.values.fail(
         caller.values.span(call.rank),
-        fmt::format("{} uses its {}, which has no place here", run->syntax.name, name(place.buffer)),
+        fmt::format("{} uses its {}, which the CALL does not map", run->syntax.name, name(place.buffer)),
         fmt::format("write {} j AT ...", place.buffer == Buffer::input ? "INPUT" : "OUTPUT"));
   caller.values.set(call.rank_slot, place.rank);
   caller.values.set(mapping->slot, place.index);
@@ -154,7 +154,7 @@ bool Tracer::map_to_caller(Run*& run, Place& place) {
   if (index < 0 || index >= extent)
     return caller.values.fail(
         caller.values.span(mapping->index),
-        fmt::format("chunk {} of rank {} of {} lies out of range: {}[{}] at rank {}, {} chunks", place.index,
+        fmt::format("chunk {} of rank {} of {} is out of range: {}[{}] at rank {}, {} chunks", place.index,
                     place.rank, run->syntax.name, name(outer.buffer), index, outer.rank, extent),
         caller.values.variables({mapping->index}));
   outer.index = static_cast<std::int32_t>(index);

@@ -83,15 +83,13 @@ class FormCheck {
     const CustomWant* last = nullptr;
     for (const CustomWant& want : collective_.wants) {
       if (!is_rank(want.rank) || want.index < 0 || want.index >= kMostProgramChunks)
-        return complain({}, "a promise about output[{}] of gpu {}, which does not exist", want.index,
-                        want.rank);
+        return complain({}, "a want for output[{}] of gpu {}, which does not exist", want.index, want.rank);
       if (last != nullptr && key(*last) >= key(want))
-        return complain({}, "promises out of order or twice: output[{}] of gpu {}", want.index, want.rank);
+        return complain({}, "wants unsorted or duplicated: output[{}] of gpu {}", want.index, want.rank);
       last = &want;
       for (const Contribution& part : want.contributions)
         if (!is_rank(part.rank) || part.index < 0 || part.index >= kMostProgramChunks)
-          return complain({}, "a promise about input[{}] of gpu {}, which does not exist", part.index,
-                          part.rank);
+          return complain({}, "a want for input[{}] of gpu {}, which does not exist", part.index, part.rank);
     }
   }
 

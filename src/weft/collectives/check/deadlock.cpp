@@ -137,7 +137,7 @@ class Explanation {
         if (sent == 0)
           return fmt::format("waits for a message from gpu {} on channel {} that no rank sends",
                              connection.from, connection.channel);
-        return fmt::format("waits for chunk {} from gpu {} on channel {}, which sends {} only", sent,
+        return fmt::format("waits for chunk {} from gpu {} on channel {}, which sends only {}", sent,
                            connection.from, connection.channel, sent);
       }
       case counter:
@@ -169,14 +169,14 @@ class Explanation {
         return fmt::format("waits for {}, raised by {}", actions_.counters[action.consume].name, what);
       case barrier: return fmt::format("waits at barrier {} for {}", action.barrier, what);
       case packet: return "waits for a packet of " + what;
-      case slot: return "waits for a free slot, which is due to " + what;
+      case slot: return "waits for a free slot, which is freed by " + what;
     }
     return {};
   }
 
   // Follows the waits from a stuck thread until a thread repeats.
   Finding cycle(std::int32_t thread) const {
-    if (!is_agent(thread)) return {Verdict::deadlock, {}, "waits at a barrier for ever"};
+    if (!is_agent(thread)) return {Verdict::deadlock, {}, "waits at a barrier forever"};
     std::vector<std::int32_t> path;
     std::vector<std::uint8_t> seen(graph_.threads.size());
     while (!seen[thread]) {
@@ -223,7 +223,7 @@ std::optional<Finding> mismatch_on(const Actions& whole, const Uses& uses, std::
     if (give.count == take.count) continue;
     return Finding{
         Verdict::wrong_result, where(whole, take),
-        fmt::format("takes {} from transfer {} of gpu {}, which carries {} ({})", chunks(take.count), k,
+        fmt::format("receives {} from transfer {} of gpu {}, which carries {} ({})", chunks(take.count), k,
                     whole.connections[connection].from, chunks(give.count), place(whole, give, -1))};
   }
   return std::nullopt;

@@ -21,7 +21,7 @@ std::string text(const Contribution& input) {
 
 std::string text(const Part& part) {
   if (part.is_input) return text(part.input);
-  return fmt::format("{}[{}] of gpu {} as it was at first", name(part.cell.buffer), part.cell.index,
+  return fmt::format("the initial content of {}[{}] of gpu {}", name(part.cell.buffer), part.cell.index,
                      part.cell.rank);
 }
 

@@ -41,7 +41,8 @@ void read_want(TokenReader& reader, Collective& collective) {
   CustomWant want;
   reader.expect_word("want");
   if (collective.kind != Kind::custom)
-    reader.fail_at(start.span, fmt::format("{} is known and wants nothing besides", name(collective.kind)),
+    reader.fail_at(start.span,
+                   fmt::format("{} is a built-in collective and cannot have wants", name(collective.kind)),
                    "a custom collective lists its wants");
   read_place(reader, "output", want.rank, want.index);
   reader.expect(TokenKind::equal);
@@ -55,7 +56,7 @@ void read_want(TokenReader& reader, Collective& collective) {
   const auto key = [](const CustomWant& any) { return std::pair(any.rank, any.index); };
   if (!reader.failed() && !collective.wants.empty() && key(collective.wants.back()) >= key(want))
     reader.fail_at(start.span,
-                   fmt::format("wants stand in order of rank and index: output[{}] of {} comes too late",
+                   fmt::format("wants must be sorted by rank and index: output[{}] of {} is out of order",
                                want.index, want.rank));
   collective.wants.push_back(std::move(want));
 }

@@ -33,7 +33,7 @@ std::string_view remedy(char c) {
     case '!': return "write NOT";
     case '"': return "write 'single quotes'";
     case '#': return "a comment starts with --";
-    case ';': return "nothing stands between statements";
+    case ';': return "statements need no separator";
     default: return {};
   }
 }

@@ -17,7 +17,7 @@ Status check_place(const Places& places, std::span<const std::int32_t> scratch, 
                    std::int32_t count) {
   if (place.rank < 0 || place.rank >= static_cast<std::int64_t>(scratch.size()))
     return user_error(fmt::format("no such rank: {} of {}", place.rank, scratch.size()));
-  if (count < 1) return user_error(fmt::format("a move has one chunk at least: {}", count));
+  if (count < 1) return user_error(fmt::format("expected a move of at least 1 chunk, found {}", count));
   const std::int64_t extent =
       place.buffer == Buffer::scratch ? scratch[place.rank] : places.extent(place.buffer, place.rank);
   const std::int64_t end = std::int64_t{place.index} + count;
@@ -74,7 +74,8 @@ class MovesReader {
     constexpr auto kMost = static_cast<std::int32_t>(kMostMemoryChunks);
     for (const std::int32_t chunks : moves_.scratch)
       if (chunks < 0 || chunks > kMost)
-        reader_.fail_at(amount.span, fmt::format("scratch is 0 to {} chunks: {}", kMost, chunks));
+        reader_.fail_at(amount.span,
+                        fmt::format("expected scratch of 0 to {} chunks, found {}", kMost, chunks));
   }
 
   SlotRange place(Place& place) {
@@ -104,7 +105,7 @@ class MovesReader {
     if (reader_.take_word("on")) result.channel = reader_.small_number("a channel");
     if (!reader_.failed() && from.count != to.count)
       reader_.fail_at(reader_.since(start),
-                      fmt::format("a move is from as many chunks as to: {} and {}", from.count, to.count));
+                      fmt::format("source and target differ in length: {} and {}", from.count, to.count));
     moves_.moves.push_back(result);
   }
 

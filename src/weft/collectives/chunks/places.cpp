@@ -48,7 +48,7 @@ Status check_wants(const Collective& collective) {
 Status check_collective(const Collective& collective) {
   const std::int64_t ranks = collective.ranks, chunks = collective.chunks;
   if (ranks < 1 || ranks > kMostRanks)
-    return user_error(fmt::format("ranks are 1 to {}: {}", kMostRanks, ranks));
+    return user_error(fmt::format("expected 1 to {} ranks, found {}", kMostRanks, ranks));
   if (chunks < 1) return user_error(fmt::format("a block needs at least one chunk: {}", chunks));
   if (chunks * (has_block_per_rank(collective.kind) ? ranks : 1) > kMostBufferChunks)
     return user_error(fmt::format("buffers are too large: {} chunks per block, {} ranks", chunks, ranks));

@@ -5,7 +5,7 @@
 namespace weft::collective {
 namespace {
 
-constexpr std::string_view kRemedy = "NCCL's graphs have rings and chains through all ranks only";
+constexpr std::string_view kRemedy = "NCCL's graphs support only rings and chains through all ranks";
 
 // The rank that each rank sends to on one channel; -1: sends nothing. Fails if a rank sends to
 // several.

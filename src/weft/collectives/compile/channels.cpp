@@ -171,7 +171,7 @@ Result<Channels> choose_channels(const Instructions& instructions, std::int32_t 
   for (const Instruction& it : instructions.list) {
     moves = std::max({moves, it.sent + 1, it.done + 1});
     if (it.channel >= most)
-      return user_error(fmt::format("there is no channel {}: {} channels", it.channel, most),
+      return user_error(fmt::format("channel {} does not exist: there are {} channels", it.channel, most),
                         "ask for a lower channel, or for fewer instances");
   }
   result.of_move.assign(static_cast<std::size_t>(moves), -1);

@@ -30,11 +30,11 @@ AssignLimits limits_of(const CompileOptions& options) {
 
 Status check_options(const CompileOptions& options) {
   if (options.instances < 1 || options.max_channels < options.instances)
-    return user_error(fmt::format("instances are 1 to the number of channels, {}: {}", options.max_channels,
-                                  options.instances));
+    return user_error(fmt::format("expected 1 to {} instances (the number of channels), found {}",
+                                  options.max_channels, options.instances));
   if (options.slots < 0 || options.max_blocks < 0)
-    return user_error(
-        fmt::format("slots and threadblocks are 0 or more: {} and {}", options.slots, options.max_blocks));
+    return user_error(fmt::format("expected slots and threadblocks of at least 0, found {} and {}",
+                                  options.slots, options.max_blocks));
   return {};
 }
 

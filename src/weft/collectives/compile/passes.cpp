@@ -122,7 +122,7 @@ Result<std::string> run_passes(const Moves& moves, std::span<const std::string_v
       return user_error(fmt::format("there is no pass {}", name),
                         fmt::format("passes are {}", fmt::join(kPassNames, ", ")));
     if (pass->needs != stage)
-      return user_error(fmt::format("pass {} does not fit what there is before it", name),
+      return user_error(fmt::format("pass {} is out of order", name),
                         fmt::format("the passes in their order are {}", fmt::join(kPassNames, ", ")));
     WEFT_TRY_STATUS(pass->run(state, options));
     stage = pass->leaves;

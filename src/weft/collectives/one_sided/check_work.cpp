@@ -74,7 +74,7 @@ Status check_work(const Program& program, std::int64_t effort) {
     for (const Threadblock& block : rank.blocks)
       for (const Step& step : block.steps) actions += step.op == Op::nop ? 1 : std::max(step.count, 1);
   }
-  WEFT_TRY_STATUS(expect_work(actions, limits.actions, effort, "steps, each as often as it has chunks,"));
+  WEFT_TRY_STATUS(expect_work(actions, limits.actions, effort, "steps times chunks"));
   return expect_work(chunks, limits.chunks, effort, "chunks of memory");
 }
 

@@ -408,7 +408,7 @@ class MemoryOrderBuilder {
     if (answer_.order.size() == answer_.nodes.size() || answer_.finding) return;
     const auto stuck = std::ranges::find(answer_.position, -1) - answer_.position.begin();
     answer_.finding = Finding{Verdict::deadlock, answer_.nodes[static_cast<std::size_t>(stuck)].where,
-                              "waits for what comes after itself"};
+                              "waits for an operation that comes after it"};
   }
 
   const OneSided& plan_;

@@ -134,7 +134,7 @@ Status check_limits(const OneSided& plan) {
     if (own.semaphores.size() > kMostSemaphores)
       return user_error(fmt::format("gpu {}: expected at most {} semaphores, found {}", rank, kMostSemaphores,
                                     own.semaphores.size()),
-                        "fewer threadblocks of a rank may wait for each other");
+                        "let fewer threadblocks of a rank wait for each other");
     for (std::size_t block = 0; block < own.blocks.size(); ++block) {
       Room room;
       room.add(own.blocks[block]);

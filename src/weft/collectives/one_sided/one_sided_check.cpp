@@ -46,7 +46,8 @@ std::optional<Finding> find_memory_race(const OneSided& plan) {
     if (!finding) return std::nullopt;
     if (few == slots) break;
   }
-  finding->text += fmt::format("; scratch of {} slices is used again by later turns without credit", slots);
+  finding->text +=
+      fmt::format("; scratch of {} slices is reused by later iterations without flow control", slots);
   return finding;
 }
 

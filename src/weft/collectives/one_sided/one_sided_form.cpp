@@ -218,7 +218,7 @@ class OneSidedForm {
         const bool packets = kind == 'p' || kind == 'q' || kind == 't';
         if (!packets && operand.where != Operand::Where::local && operand.buffer == Buffer::scratch &&
             plan_.double_scratch)
-          return malformed(where, fmt::format("expected packets in scratch that is used in turns, found {} "
+          return malformed(where, fmt::format("expected packets in double-buffered scratch, found {} "
                                               "of plain data to another rank's",
                                               word(step.verb)));
         if (!packets) continue;
@@ -249,14 +249,15 @@ class OneSidedForm {
     if (operands.sources.find_first_of("pqt") != std::string_view::npos ||
         operands.targets.find_first_of("pqt") != std::string_view::npos)
       return malformed(
-          where, fmt::format("expected no packets in a pipeline, found {}: every turn would do all of them",
-                             word(step.verb)));
+          where,
+          fmt::format("expected no packets in a pipeline, found {}: every iteration would repeat all of them",
+                      word(step.verb)));
     if (step.parts > 1)
       return malformed(where,
                        fmt::format("expected whole chunks in a pipeline, found a part of {}", step.parts));
     for (const Operand& operand : step.sources)
       if (operand.count != pipeline_->unit_chunks)
-        return malformed(where, fmt::format("expected {} chunks as the pipeline turns over, found {}",
+        return malformed(where, fmt::format("expected {} chunks, as the pipeline iterates over, found {}",
                                             pipeline_->unit_chunks, operand.count));
     return std::nullopt;
   }
@@ -331,7 +332,7 @@ class OneSidedForm {
 
   static std::optional<Finding> of_counts(Where where, const OneSidedStep& step, bool in_pairs) {
     const auto differ = [&](std::int32_t one, std::int32_t other) {
-      return malformed(where, fmt::format("expected sizes that are equal, found {} and {}", one, other));
+      return malformed(where, fmt::format("expected equal sizes, found {} and {}", one, other));
     };
     for (std::size_t i = 0; in_pairs && i < step.sources.size(); ++i)
       if (step.sources[i].count != step.targets[i].count)

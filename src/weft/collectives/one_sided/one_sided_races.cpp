@@ -216,7 +216,7 @@ class OneSidedRaces {
     if (by_caller(earlier)) {
       const bool first = node(earlier).run == 0;
       return {Verdict::race, node(later).where,
-              fmt::format("{} {} when gpu {} may not have begun{}: an opening handshake is missing",
+              fmt::format("{} {} when gpu {} may not have started{}: an opening handshake is missing",
                           later.writes ? "writes" : "reads", text(later), place.rank,
                           first ? "" : " its next run")};
     }
@@ -231,7 +231,7 @@ class OneSidedRaces {
     }
     std::string told = fmt::format("{} {} while {} {} it", later.writes ? "writes" : "reads", text(later),
                                    text_of(earlier, later), earlier.writes ? "writes" : "reads");
-    if (node(earlier).run != node(later).run) told += " in the run before";
+    if (node(earlier).run != node(later).run) told += " in the previous run";
     return {Verdict::race, node(later).where, told + ": " + what_is_missing(earlier, later, visible)};
   }
 

@@ -19,13 +19,13 @@ Status check_boxes(const Reshard& reshard, const std::vector<Holding>& holdings)
       return user_error(
           fmt::format("a device has no host: device {} of {}", holding.device, reshard.hosts.size()));
     if (holding.box.size() != reshard.sizes.size())
-      return user_error(fmt::format("a box has a share of each dim: {} shares, {} dims", holding.box.size(),
-                                    reshard.sizes.size()));
+      return user_error(fmt::format("expected one share per dim, found {} shares for {} dims",
+                                    holding.box.size(), reshard.sizes.size()));
     for (std::size_t dim = 0; dim < holding.box.size(); ++dim) {
       const plan::Share& share = holding.box[dim];
       if (share.begin < 0 || share.size < 0 || share.begin > reshard.sizes[dim] - share.size)
         return user_error(
-            fmt::format("a box lies outside of the tensor: dim {} of device {}, from {} for {} of {}", dim,
+            fmt::format("a box is outside the tensor: dim {} of device {}, from {} for {} of {}", dim,
                         holding.device, share.begin, share.size, reshard.sizes[dim]));
     }
   }

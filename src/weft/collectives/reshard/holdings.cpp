@@ -20,7 +20,7 @@ Result<std::int64_t> ranks_of(std::span<const std::int32_t> mesh) {
 Status check_slicing(std::size_t dims, std::span<const std::int32_t> mesh, const Slicing& slicing) {
   if (slicing.size() != dims)
     return user_error(
-        fmt::format("a slicing has a list of axes for each dim: {} lists, {} dims", slicing.size(), dims));
+        fmt::format("expected one list of axes per dim, found {} lists for {} dims", slicing.size(), dims));
   std::vector<bool> used(mesh.size());
   for (std::size_t dim = 0; dim < dims; ++dim)
     for (const std::int32_t axis : slicing[dim]) {
@@ -68,14 +68,13 @@ Result<std::vector<Box>> boxes_of(const plan::Type& type, const plan::Layout& la
     return user_error(fmt::format("the mesh is too large: expected at most {} ranks, found {}", kMostDevices,
                                   mesh.ranks()));
   if (layout.axes.size() != mesh.axes.size())
-    return user_error(fmt::format("a layout says something of each axis of the mesh: {} of {} axes",
-                                  layout.axes.size(), mesh.axes.size()));
+    return user_error(fmt::format("expected a layout for every mesh axis, found {} of {}", layout.axes.size(),
+                                  mesh.axes.size()));
   for (std::size_t axis = 0; axis < layout.axes.size(); ++axis)
     if (layout.axes[axis].is_partial() || layout.axes[axis].is_varying())
-      return user_error(
-          fmt::format("a reshard moves blocks of one value; along {} the ranks hold {}", mesh.axes[axis].name,
-                      layout.axes[axis].is_partial() ? "addends" : "values of their own"),
-          "reduce it first");
+      return user_error(fmt::format("a reshard moves blocks; along {} the value is {}", mesh.axes[axis].name,
+                                    layout.axes[axis].is_partial() ? "partial" : "varying"),
+                        "reduce it first");
   std::vector<Box> boxes;
   for (std::int32_t rank = 0; rank < mesh.ranks(); ++rank)
     boxes.push_back(plan::shares_of(type, layout, mesh, rank));

@@ -129,7 +129,8 @@ Result<Routes> find_routes(std::span<const Cell> cells, std::span<const std::int
     balance = balance_senders(demands, static_cast<std::int64_t>(std::ceil(found.lower_bound)));
   if (const std::size_t hops = count_hops(); hops > kMostHops)
     return user_error(
-        fmt::format("too many hosts send to too many: expected at most {} pairs, found {}", kMostHops, hops));
+        fmt::format("too many pairs of sending and receiving hosts: expected at most {} pairs, found {}",
+                    kMostHops, hops));
 
   for_each_sender([&](std::size_t, std::int32_t sender, std::int64_t sent) { sends[sender] += sent; });
   std::vector<std::int64_t> ends(found.cell_groups.size());

@@ -204,7 +204,7 @@ Result<AllToAll> find_all_to_all(const cluster::Topology& topology, FlowPaths pa
   ConcurrentFlow flow =
       few ? exact_flow(network, deadline) : find_concurrent_flow(network, kFlowGap, deadline, paths);
   if (!(flow.rate > 0))
-    return user_error("time ran out before an all_to_all was bounded", "give it more time");
+    return user_error("time ran out before an all_to_all was bounded", "raise --time-limit");
   AllToAll made{flow.bound * wires.gpus, flow.rate * wires.gpus, {}, {}};
   if (paths == FlowPaths::no) return made;
   if (!few) assign_parts(network, flow);

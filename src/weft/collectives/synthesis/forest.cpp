@@ -59,7 +59,7 @@ class HalfGrower {
     half_.optimum = find_optimum(wires_, roots_, deadline_, symmetry.has_value());
     half_.rate = half_.optimum.rate.value() * wires_.unit;
     if (!half_.optimum.exact && trees)
-      return user_error("time ran out before the optimum was known", "give it more time");
+      return user_error("time ran out before the optimum was known", "raise --time-limit");
     const bool routed = shares == TreeShares::fractions && wires_.gpus <= kMostRouted;
     // The cut bound is the optimum if every switch has equal incoming and outgoing capacity.
     const bool cuts_suffice = switches_are_even();
@@ -108,7 +108,7 @@ class HalfGrower {
     if (!packing.complete)
       return user_error(deadline_.over() ? "time ran out before the trees were complete"
                                          : "no trees were found that span the devices",
-                        deadline_.over() ? "give it more time" : "");
+                        deadline_.over() ? "raise --time-limit" : "");
     half_.each = coarse.rate.over;
     half_.trees = std::move(packing.trees);
     half_.planned = unit * static_cast<double>(half_.each);
@@ -122,7 +122,7 @@ class HalfGrower {
           bounds.bound > 0)
         half_.rate = std::min(half_.rate, bounds.bound);
     RoutedTrees found = pack_routed_trees(wires_, roots_, half_.rate, true, deadline_);
-    if (found.trees.empty()) return user_error("time ran out before trees were found", "give it more time");
+    if (found.trees.empty()) return user_error("time ran out before trees were found", "raise --time-limit");
     half_.trees = std::move(found.trees);
     half_.planned = found.rate;
     half_.each = most_trees(wires_.gpus);
@@ -229,7 +229,7 @@ Result<Forest> find_forest(const cluster::Topology& topology, Kind kind, std::in
   const bool goes_up = kind == Kind::reduce || kind == Kind::reduce_scatter || kind == Kind::all_reduce;
   const bool goes_down = kind == Kind::broadcast || kind == Kind::all_gather || kind == Kind::all_reduce;
   if (!goes_up && !goes_down)
-    return user_error(fmt::format("no trees make a collective of this kind: {}", collective::name(kind)),
+    return user_error(fmt::format("trees cannot implement this collective: {}", collective::name(kind)),
                       "all_gather, reduce_scatter, all_reduce, broadcast and reduce are made of trees");
   if (root < 0 || root >= wires.gpus)
     return user_error(fmt::format("the root must be one of {} devices, found {}", wires.gpus, root));

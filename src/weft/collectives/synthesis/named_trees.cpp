@@ -42,7 +42,7 @@ Result<cluster::Link> link_of(const collective::Arguments& arguments) {
     const auto* const word = std::get_if<std::string>(&found->second);
     const auto shape = word != nullptr ? cluster::find_shape(*word) : std::nullopt;
     if (!shape)
-      return user_error(fmt::format("unknown shape of wires: {}", word != nullptr ? *word : "a number"),
+      return user_error(fmt::format("unknown link shape: {}", word != nullptr ? *word : "a number"),
                         "switch, ring, full, mesh, torus, hybrid_cube_mesh or mi250");
     link.shape = *shape;
   }
@@ -191,7 +191,7 @@ Result<collective::Moves> named_trees(const collective::AlgorithmReference& refe
   cluster::wire_node(topology, asked.link, 0, asked.ranks);
   WEFT_TRY(forest,
            grow_forest(topology, asked.kind, static_cast<std::int32_t>(asked.root), {}, TreeShares::whole));
-  WEFT_CHECK(forest.trees > 0, "so few devices have trees");
+  WEFT_CHECK(forest.trees > 0, "small topologies always have trees");
   collective::Moves moves = tree_moves(forest, static_cast<std::int32_t>(asked.pieces));
   moves.name = collective::print(reference);
   return moves;

@@ -39,7 +39,7 @@ Result<collective::Program> path_program(const PathProgram& request, const std::
   if (moved > static_cast<double>(collective::kMostMovedChunks) ||
       2.0 * chunks * devices * devices > static_cast<double>(collective::kMostMemoryChunks))
     return user_error(
-        fmt::format("the program would be too long: {} chunks of a block, {} ranks", chunks, devices),
+        fmt::format("the program would be too long: {} chunks per block, {} ranks", chunks, devices),
         "fewer chunks make a shorter one");
 
   collective::Program program;

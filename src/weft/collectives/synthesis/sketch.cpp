@@ -38,12 +38,12 @@ class Sketcher {
       const Topology made = restricted(nullptr);
       const auto lost = unreached(made);
       if (!lost) return made;
-      conflicts_.push_back({smallest_cause(), fmt::format("nothing leads from {} to {}", name_of(lost->first),
-                                                          name_of(lost->second))});
+      conflicts_.push_back({smallest_cause(), fmt::format("there is no path from {} to {}",
+                                                          name_of(lost->first), name_of(lost->second))});
     }
     const auto smallest = std::ranges::min_element(
         conflicts_, {}, [](const Conflict& it) { return std::pair(it.lines.size(), it.lines); });
-    std::string text = fmt::format("the sketch cannot be met: {}", smallest->why);
+    std::string text = fmt::format("the sketch cannot be satisfied: {}", smallest->why);
     std::string hint = smallest->lines.size() == 1 ? "change this line" : "change one of these lines";
     for (const std::size_t line : smallest->lines)
       text += fmt::format("\n  line {}: {}", sketch_.lines[line].line, sketch_.lines[line].text);
@@ -88,7 +88,7 @@ class Sketcher {
     }
     if (other)
       complain({index, *other},
-               fmt::format("device {} relays, but is none that sends to other nodes", line.device));
+               fmt::format("device {} relays, but does not send to other nodes", line.device));
   }
 
   // The shift must map every line to another line, and every link to an equal link.
@@ -125,7 +125,7 @@ class Sketcher {
         return other.kind == Line::Kind::connection && other.device == moved(one.device) && sorted == devices;
       });
       if (!found)
-        complain({index, i}, fmt::format("moved on by {}, device {} would have to send as {} does", offset,
+        complain({index, i}, fmt::format("shifted by {}, device {} would have to send as {} does", offset,
                                          moved(one.device), one.device));
     }
   }

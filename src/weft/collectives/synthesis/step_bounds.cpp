@@ -162,9 +162,9 @@ std::optional<std::string> refute_by_counting(const StepNetwork& network, const 
   const StepCut cut = narrowest_cut(network, problem, true);
   const std::int32_t usable = std::max(0, rounds - cut.idle);
   if (cut.rounds() <= usable * (1 + 1e-9)) return std::nullopt;
-  return fmt::format(
-      "devices {} have {} chunks for the others, and {} can leave in the {} rounds that are of use",
-      fmt::join(cut.devices, " "), cut.chunks, std::floor(cut.capacity * usable * (1 + 1e-9)), usable);
+  return fmt::format("devices {} have {} chunks for the others, and {} can leave in the {} usable rounds",
+                     fmt::join(cut.devices, " "), cut.chunks, std::floor(cut.capacity * usable * (1 + 1e-9)),
+                     usable);
 }
 
 }  // namespace weft::synthesis

@@ -156,7 +156,8 @@ Result<StepNetwork> step_network(const cluster::Topology& topology) {
     for (std::int32_t to = 0; to < network.devices; ++to)
       if (distances[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)] < 0)
         return user_error(
-            fmt::format("the topology is not connected: nothing leads from device {} to device {}", from, to),
+            fmt::format("the topology is not connected: there is no path from device {} to device {}", from,
+                        to),
             "every device must be able to reach every other");
   return network;
 }

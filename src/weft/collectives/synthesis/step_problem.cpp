@@ -36,7 +36,7 @@ Status check_question(const StepQuestion& question, std::int32_t devices) {
   if (counts_whole_message(question.kind) && question.chunks % devices != 0)
     return user_error(
         fmt::format("chunks of {} must be a multiple of {} devices: {}", kind, devices, question.chunks),
-        "they are those of a device's whole message, of which every device has a part");
+        "chunks divide the whole message, which has one block per device");
   if (std::int64_t{question.chunks} * devices * question.steps > kMostStepMoves)
     return user_error(fmt::format("too large to search: {} chunks, {} steps, {} devices", question.chunks,
                                   question.steps, devices));

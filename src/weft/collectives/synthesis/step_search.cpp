@@ -101,7 +101,7 @@ class Distribution {
         return {StepVerdict::unknown, std::nullopt, "the formula needs too much memory"};
       }
     }
-    return {StepVerdict::unknown, std::nullopt, "stopped before there was an answer"};
+    return {StepVerdict::unknown, std::nullopt, "stopped before an answer was found"};
   }
 
   // Empty if the effort did not suffice.
@@ -156,7 +156,8 @@ StepSearch::~StepSearch() = default;
 // Tries all ways to divide the steps, the most even first. For a given number of steps, the first
 // half gets the fewest rounds that are not refuted, and the other half gets the rest.
 StepAnswer StepSearch::answer_all_reduce(const StepQuestion& question, const StepClock& clock) {
-  if (question.steps < 2) return {StepVerdict::unsatisfiable, {}, {}, "its two halves take a step each", 0};
+  if (question.steps < 2)
+    return {StepVerdict::unsatisfiable, {}, {}, "its two halves need at least one step each", 0};
   Distribution combining = backwards_->distribution(question, clock);
   Distribution spreading = forwards_->distribution(question, clock);
   StepAnswer answer;

@@ -205,7 +205,7 @@ OneDirection best_direction(const StepNetwork& network, const TimeQuestion& ques
 
 Result<TimeAnswer> search_in_time(const StepNetwork& network, const TimeQuestion& question,
                                   const TimeEffort& effort, const StepClock& clock) {
-  if (!(question.bytes > 0)) return user_error("the size must be greater than 0", "write it so: 1MB");
+  if (!(question.bytes > 0)) return user_error("the size must be greater than 0", "for example 1MB");
   WEFT_TRY_STATUS(check_question(
       {question.kind, question.root, message_is_whole(question.kind) ? network.devices : 1, 1, 1},
       network.devices));
@@ -248,7 +248,7 @@ Result<TimeAnswer> search_in_time(const StepNetwork& network, const TimeQuestion
   const bool needs_combine = both || runs_backwards(question.kind),
              needs_spread = both || !runs_backwards(question.kind);
   if ((needs_combine && !answer.combine) || (needs_spread && !answer.spread))
-    return user_error("no schedule was found in this time", "give it more time");
+    return user_error("no schedule was found in this time", "raise --time-limit");
   answer.finish = (answer.combine ? answer.combine->finish : 0) + (answer.spread ? answer.spread->finish : 0);
   answer.question.kind = question.kind;
   if (both) answer.question.chunks *= network.devices;

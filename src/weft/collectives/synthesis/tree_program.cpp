@@ -45,7 +45,7 @@ class TreeCompiler {
         chunks * ranks <= static_cast<double>(collective::kMostMemoryChunks))
       return {};
     return user_error(
-        fmt::format("the program would be too long: {} chunks of each of {} ranks", block_, forest_.ranks),
+        fmt::format("the program would be too long: {} chunks per rank, {} ranks", block_, forest_.ranks),
         "fewer chunks make a shorter one");
   }
 

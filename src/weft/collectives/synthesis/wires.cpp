@@ -41,7 +41,7 @@ Status check_joined(const Topology& topology) {
     if (device)
       return user_error(fmt::format("there is a path from {} to {} but none back", label(from[n] ? 0 : n),
                                     label(from[n] ? n : 0)),
-                        "links have one direction: give both where a cable has both");
+                        "links are directed: list both directions of a cable");
     // A switch that leads nowhere, or comes from nowhere, carries nothing and is harmless. One
     // without any device is surely a mistake.
     if (!from[n] && !to[n])

@@ -88,8 +88,8 @@ Result<Topology> without(const Topology& topology, std::string_view lost) {
     const auto a = whole(which.substr(0, dash)), b = whole(which.substr(dash + 1));
     if (a && b) return without_link(topology, *a, *b);
   }
-  return user_error(fmt::format("expected what is lost, a link or a device, found {}", lost),
-                    "write it so: link:3-5, gpu:12");
+  return user_error(fmt::format("expected a lost link or device, found {}", lost),
+                    "for example link:3-5, gpu:12");
 }
 
 }  // namespace weft::synthesis

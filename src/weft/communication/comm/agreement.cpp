@@ -38,7 +38,7 @@ Result<std::shared_ptr<const collective::Program>> read_program(std::string_view
   }
   const collective::Report report = collective::check(program);
   if (report.finding)
-    return user_error(fmt::format("the program is wrong: {}", collective::print(*report.finding)));
+    return user_error(fmt::format("the program is incorrect: {}", collective::print(*report.finding)));
   return std::make_shared<const collective::Program>(std::move(program));
 }
 
@@ -114,7 +114,7 @@ void Agreement::receive(std::int32_t from, Message message, std::string_view byt
         held_count_.store(held_.size());
       }
       const bool can = engine_->is_queued(numbers[1]) || numbers[1] >= calls();
-      tell(rank, Message::can_cancel, std::array{numbers[0]}, can ? "" : "it has begun");
+      tell(rank, Message::can_cancel, std::array{numbers[0]}, can ? "" : "it has started");
       break;
     }
     case Message::do_cancel: {
@@ -251,7 +251,7 @@ bool Agreement::wait_for_votes(std::unique_lock<std::mutex>& lock, const std::sh
 Result<std::uint64_t> Agreement::install(const std::string& text) {
   WEFT_TRY(program, read_program(text, members_.size()));
   const auto vote = open_vote();
-  if (!vote) return user_error("this rank is already in an agreement with the others");
+  if (!vote) return user_error("this rank already has a pending install or cancel");
   const std::uint64_t proposal = vote->number;
   tell_all(Message::prepare, std::array{proposal}, text);
   std::uint64_t from_call = 0;

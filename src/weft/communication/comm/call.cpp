@@ -71,7 +71,7 @@ Status check_counts(const Call& call, std::int32_t ranks) {
                                                                     : 0;
   if (!call.counts.empty() && call.counts.size() != expected)
     return user_error(
-        fmt::format("{} of {} ranks takes {} counts, not {}", collective::name(call.kind), ranks, expected,
+        fmt::format("{} of {} ranks needs {} counts, found {}", collective::name(call.kind), ranks, expected,
                     call.counts.size()),
         expected == 0 ? "all its blocks have `count` elements" : "one per rank, or one per pair");
   // The elements of all ranks together: an upper bound of every buffer that is easy to check.
@@ -80,8 +80,7 @@ Status check_counts(const Call& call, std::int32_t ranks) {
   const auto add = [&](std::int64_t count, std::int64_t times) -> Status {
     if (count < 0) return user_error(fmt::format("count is negative: {}", count));
     if (count > (most - total) / times)
-      return user_error(
-          fmt::format("too many elements for any memory: {} of {}", count, device::name(call.type)));
+      return user_error(fmt::format("count is too large: {} elements of {}", count, device::name(call.type)));
     total += count * times;
     return {};
   };
@@ -121,7 +120,7 @@ Status check_rank(std::string_view what, std::int32_t rank, std::int32_t ranks) 
 }  // namespace
 
 std::string_view name(Purpose purpose) {
-  constexpr std::string_view kNames[] = {"", "scan", "exclusive_scan", "user operation", "own counts"};
+  constexpr std::string_view kNames[] = {"", "scan", "exclusive_scan", "user operation", "per-rank counts"};
   return kNames[static_cast<std::size_t>(purpose)];
 }
 
@@ -167,7 +166,7 @@ Status check(const Call& call, std::int32_t ranks, std::int32_t rank) {
     return user_error("a call has an unknown kind, type, operation or priority");
   if (device::is_bitwise(call.op) && !device::is_whole(call.type) && computes(call))
     return user_error(
-        fmt::format("{} is for whole numbers, not {}", device::name(call.op), device::name(call.type)));
+        fmt::format("{} needs an integer type, not {}", device::name(call.op), device::name(call.type)));
   if (call.timeout.count() < 0)
     return user_error(fmt::format("timeout is negative: {} ms", call.timeout.count()));
   WEFT_TRY_STATUS(check_counts(call, ranks));

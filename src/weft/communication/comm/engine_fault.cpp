@@ -35,9 +35,10 @@ Error Engine::explain(const Call& call, std::uint64_t number, Error error) {
 
 void Engine::give_up_late(const Call& call, std::int32_t waits_for) {
   if (failing()) return;
-  Error error = environment_error(fmt::format("{} is not done within {} ms{}", describe(call), call.timeout.count(),
-                                        waits_for < 0 ? "" : fmt::format(": waiting for rank {}", waits_for)),
-                            "call shrink() to continue with the surviving ranks");
+  Error error =
+      environment_error(fmt::format("{} timed out after {} ms{}", describe(call), call.timeout.count(),
+                                    waits_for < 0 ? "" : fmt::format(": waiting for rank {}", waits_for)),
+                        "call shrink() to continue with the surviving ranks");
   if (options_.on_failure) options_.on_failure(error, Cause::timeout);
   failure_.set(std::move(error), Cause::timeout);
 }

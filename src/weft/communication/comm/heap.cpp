@@ -68,8 +68,8 @@ Result<void*> Heap::allocate(std::size_t bytes) {
   }
   // Allocate the pages now: later, a write on a full machine would raise SIGBUS.
   if (fallocate(segment_.descriptor(), 0, static_cast<off_t>(offset), static_cast<off_t>(size)) != 0) {
-    return environment_error(fmt::format("cannot get {} of shared memory: {}",
-                                   print_bytes(static_cast<double>(bytes)), std::strerror(errno)));
+    return environment_error(fmt::format("cannot allocate {} of shared memory: {}",
+                                         print_bytes(static_cast<double>(bytes)), std::strerror(errno)));
   }
   taken_.emplace_hint(next, offset, size);
   return static_cast<void*>(segment_.data() + offset);

@@ -40,7 +40,7 @@ Status share_heaps(Membership& membership) {
     const auto bytes = read_number<std::size_t>(parcel.bytes, 1);
     if (!bytes) {
       ::close(parcel.descriptor);
-      return environment_error(fmt::format("cannot read how long the memory of rank {} is", rank));
+      return environment_error(fmt::format("cannot read the heap size of rank {}", rank));
     }
     WEFT_TRY(segment, transport::Segment::map(parcel.descriptor, *bytes));
     membership.heaps.emplace(rank, std::move(segment));

@@ -164,11 +164,11 @@ void MessageBox::withdraw(std::int32_t rank, std::uint64_t id) {
 bool MessageBox::match(Posted& posted, std::deque<Arrived>::iterator arrived) {
   const Received& what = arrived->what;
   if (what.type != posted.type || bytes_in(what) > posted.room.size()) {
-    posted.refused =
-        user_error(fmt::format("the message of rank {} with tag {} has {} elements of {}: room for {} of {}",
-                               what.from, what.tag, what.count, device::name(what.type),
-                               posted.room.size() / device::size_of(posted.type), device::name(posted.type)),
-                   "probe() reports what has arrived");
+    posted.refused = user_error(
+        fmt::format("the message from rank {} with tag {} has {} elements of {}; the buffer holds {} of {}",
+                    what.from, what.tag, what.count, device::name(what.type),
+                    posted.room.size() / device::size_of(posted.type), device::name(posted.type)),
+        "probe() reports what has arrived");
     return false;
   }
   posted.matched = what;

@@ -12,8 +12,8 @@ Status check_message(const void* memory, std::int64_t count, ElementType type,
     return user_error("a message has an unknown type");
   if (count < 0) return user_error(fmt::format("count is negative: {}", count));
   if (count > (std::int64_t{1} << 56))
-    return user_error(fmt::format("too many elements for any memory: {} of {}", count, device::name(type)));
-  if (memory == nullptr && count > 0) return user_error("the memory of a message is null");
+    return user_error(fmt::format("count is too large: {} elements of {}", count, device::name(type)));
+  if (memory == nullptr && count > 0) return user_error("the message buffer is null");
   if (timeout.count() < 0) return user_error(fmt::format("timeout is negative: {} ms", timeout.count()));
   return {};
 }
@@ -26,7 +26,7 @@ Status check_place(std::string_view what, std::int32_t number, std::int32_t leas
 
 Status check_asked(std::int32_t from, Tag tag, std::int32_t ranks) {
   WEFT_TRY_STATUS(check_place("sender", from, kAnySource, ranks));
-  if (tag < kAnyTag) return user_error(fmt::format("a tag is 0 or more: {}", tag), "-1 takes any");
+  if (tag < kAnyTag) return user_error(fmt::format("a tag is 0 or more: {}", tag), "-1 matches any tag");
   return {};
 }
 

@@ -18,13 +18,13 @@ struct Family {
   std::string (*value)(const Tally&);
 };
 constexpr Family kFamilies[] = {
-    {"weft_comm_calls_total", "Calls that this rank has finished.",
+    {"weft_comm_calls_total", "Completed calls of this rank.",
      [](const Tally& tally) { return fmt::to_string(tally.calls); }},
-    {"weft_comm_bytes_total", "Bytes of those calls, of the larger buffer of each.",
+    {"weft_comm_bytes_total", "Message bytes of completed calls (the larger buffer of each).",
      [](const Tally& tally) { return fmt::to_string(tally.bytes); }},
     {"weft_comm_seconds_total", "Time spent in those calls, from start to end.",
      [](const Tally& tally) { return fmt::format("{:.9f}", tally.seconds); }},
-    {"weft_comm_waits_total", "Calls in which nothing moved for some milliseconds.",
+    {"weft_comm_waits_total", "Calls without progress for some milliseconds.",
      [](const Tally& tally) { return fmt::to_string(tally.waits); }},
     {"weft_comm_faults_total", "Calls that failed.",
      [](const Tally& tally) { return fmt::to_string(tally.faults); }},
@@ -66,9 +66,8 @@ Tallies Metrics::read() const {
 }
 
 std::string print_prometheus(const RankMetrics& metrics) {
-  std::string text =
-      gauge("weft_comm_ranks", "Ranks of the job.", metrics.rank, metrics.ranks) +
-      gauge("weft_comm_dead_ranks", "Ranks of the job that failed.", metrics.rank, metrics.dead);
+  std::string text = gauge("weft_comm_ranks", "Ranks of the job.", metrics.rank, metrics.ranks) +
+                     gauge("weft_comm_dead_ranks", "Failed ranks of the job.", metrics.rank, metrics.dead);
   for (const Family& family : kFamilies) {
     text += fmt::format("# HELP {0} {1}\n# TYPE {0} counter\n", family.name, family.help);
     for (std::size_t kind = 0; kind < kKinds; ++kind) {

@@ -42,7 +42,7 @@ Result<TransportKind> pick(TransportKind wanted, const transport::Hosts& hosts, 
     case TransportKind::shm:
       if (hosts.count == 1) return wanted;
       return user_error(
-          fmt::format("shared memory does not reach across machines: the ranks are on {}", hosts.count),
+          fmt::format("shared memory needs all ranks on one machine, found {} machines", hosts.count),
           "use automatic (shared memory within a machine, tcp across) or tcp");
     case TransportKind::inproc:
       if (hosts.count == 1 && one_process) return wanted;
@@ -164,8 +164,8 @@ void Communicator::State::hear_of(const transport::Death& death) {
     return;
   }
   if (direct) direct->poison(who, kPoisonedByFailure);
-  engine->fail(environment_error(fmt::format("rank {} died: {}", who, death.how),
-                           "call shrink() to make a group of the surviving ranks"),
+  engine->fail(environment_error(fmt::format("rank {} failed: {}", who, death.how),
+                                 "call shrink() to make a group of the surviving ranks"),
                Cause::death);
 }
 

@@ -25,7 +25,8 @@ Result<Counts> tell_counts(Communicator& group, const Counts& mine) {
 
 Status check_length(std::string_view what, std::span<const std::int64_t> counts, std::int32_t ranks) {
   if (counts.size() == static_cast<std::size_t>(ranks)) return {};
-  return user_error(fmt::format("{} has a count for each of {} ranks, not {}", what, ranks, counts.size()));
+  return user_error(
+      fmt::format("{}: expected one for each of {} ranks, found {}", what, ranks, counts.size()));
 }
 
 }  // namespace
@@ -33,8 +34,8 @@ Status check_length(std::string_view what, std::span<const std::int64_t> counts,
 // All ranks check all counts, so that all refuse a wrong one.
 Status Communicator::all_to_all(const void* input, std::span<const std::int64_t> give, void* output,
                                 std::span<const std::int64_t> take, ElementType type) {
-  WEFT_TRY_STATUS(check_length("what is given", give, size()));
-  WEFT_TRY_STATUS(check_length("what is taken", take, size()));
+  WEFT_TRY_STATUS(check_length("send counts", give, size()));
+  WEFT_TRY_STATUS(check_length("receive counts", take, size()));
   Counts mine(give.begin(), give.end());
   mine.insert(mine.end(), take.begin(), take.end());
   WEFT_TRY(all, tell_counts(*this, mine));
@@ -44,7 +45,7 @@ Status Communicator::all_to_all(const void* input, std::span<const std::int64_t>
     for (std::size_t to = 0; to < ranks; ++to) {
       const std::int64_t given = all[from * 2 * ranks + to], taken = all[to * 2 * ranks + ranks + from];
       if (given < 0 || given != taken)
-        return user_error(fmt::format("counts do not match: rank {} has {} for rank {}, which expects {}",
+        return user_error(fmt::format("counts do not match: rank {} sends {} to rank {}, which expects {}",
                                       from, given, to, taken));
       pairs.push_back(given);
     }

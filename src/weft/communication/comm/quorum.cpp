@@ -22,7 +22,7 @@ Status check_quorum(std::span<const std::int32_t> members, std::span<const std::
   if (2 * left.size() > electorate.size()) return {};
   if (2 * left.size() == electorate.size() && std::ranges::binary_search(left, electorate.front())) return {};
   return environment_error(
-      fmt::format("only {} of {} ranks are left, and {} may be alive and continue without them", left.size(),
+      fmt::format("only {} of {} ranks are left; {} may be alive and continue without them", left.size(),
                   electorate.size(), transport::name_ranks(doubtful)),
       "shrink(Quorum::any), weft_shrink_any() in C, continues anyway");
 }

@@ -24,7 +24,7 @@ constexpr std::chrono::hours kLongestMeeting{7 * 24};
 Result<std::unique_ptr<Communicator>> meet(const RendezvousPoint& place, std::int32_t rank, std::int32_t ranks,
                                            const Options& options) {
   if (options.transport == TransportKind::mpi)
-    return user_error("MPI cannot add ranks", "shm or tcp; automatic takes what suits");
+    return user_error("MPI cannot add ranks", "use shm, tcp or automatic");
   WEFT_TRY(rendezvous, rendezvous_at(place, rank, ranks));
   WEFT_TRY(job, transport::join(rendezvous));
   return Communicator::create(std::move(job), options);
@@ -90,9 +90,9 @@ Result<std::unique_ptr<Communicator>> Communicator::shrink(Quorum quorum) {
 Result<transport::Rendezvous> rendezvous_at(const RendezvousPoint& place, std::int32_t rank,
                                             std::int32_t ranks) {
   if (place.where.empty())
-    return user_error("no place to meet at is given", "HOST:PORT, or a name on this machine");
+    return user_error("the rendezvous address is empty", "HOST:PORT, or a name on this machine");
   if (place.timeout.count() < 0 || place.timeout > kLongestMeeting)
-    return user_error(fmt::format("a meeting's timeout is a week at most: {} ms", place.timeout.count()));
+    return user_error(fmt::format("the rendezvous timeout is at most a week: {} ms", place.timeout.count()));
   transport::Rendezvous rendezvous;
   rendezvous.rank = rank;
   rendezvous.ranks = ranks;
@@ -113,7 +113,7 @@ Result<transport::Rendezvous> rendezvous_at(const RendezvousPoint& place, std::i
 }
 
 Result<std::unique_ptr<Communicator>> Communicator::grow(std::int32_t newcomers, const RendezvousPoint& place) {
-  if (newcomers < 1) return user_error(fmt::format("a group grows by one rank at least: {}", newcomers));
+  if (newcomers < 1) return user_error(fmt::format("expected at least one new rank, found {}", newcomers));
   if (newcomers > kMostGrownRanks - size())
     return user_error(fmt::format("too many new ranks: {}", newcomers));
   if (const auto failure = state_->engine->failure()) return *failure;

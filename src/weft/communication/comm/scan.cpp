@@ -43,7 +43,7 @@ Status run_scan(Communicator& group, const Call& what) {
     return user_error(fmt::format("{} has an unknown type or operation", name(what.purpose)));
   if (what.op == ReduceOp::avg)
     return user_error(fmt::format("avg is not defined for {}", name(what.purpose)),
-                      "sum, and divide by the number of ranks so far");
+                      "use sum, and divide by the number of ranks so far");
   return run_scan(group, what, operation_of(what.op, what.type));
 }
 

@@ -36,7 +36,7 @@ Result<Blockwise> fold_together(Communicator& group, const Call& what, const Use
 Status check_items(const UserOperation& op, std::int64_t count) {
   if (op.item < 1) return user_error(fmt::format("an item has at least one element: {}", op.item));
   if (count % op.item != 0)
-    return user_error(fmt::format("items of {} elements do not divide {}", op.item, count));
+    return user_error(fmt::format("items of {} elements do not divide a count of {}", op.item, count));
   return {};
 }
 

@@ -365,12 +365,13 @@ int LaunchEnd::code() const {
 }
 
 std::string LaunchEnd::what() const {
-  if (timed_out) return "the ranks did not end in time";
-  if (!first_failure) return code() == 0 ? std::string() : "the ranks were stopped from outside";
+  if (timed_out) return "the ranks did not exit within the timeout";
+  if (!first_failure)
+    return code() == 0 ? std::string() : "the ranks were stopped by a signal to the launcher";
   const RankEnd& end = ranks[static_cast<std::size_t>(*first_failure)];
   if (end.signal != 0)
     return fmt::format("rank {} (pid {}) was killed by signal {}", *first_failure, end.process, end.signal);
-  return fmt::format("rank {} (pid {}) ended with exit code {}", *first_failure, end.process, end.exit_code);
+  return fmt::format("rank {} (pid {}) exited with code {}", *first_failure, end.process, end.exit_code);
 }
 
 Result<LaunchEnd> launch(const LaunchOptions& options) {

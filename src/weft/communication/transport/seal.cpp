@@ -103,7 +103,7 @@ class RecordCipher {
   }
 
  private:
-  static void check(int done) { WEFT_CHECK(done > 0, "the cipher does not work"); }
+  static void check(int done) { WEFT_CHECK(done > 0, "the cipher failed"); }
 
   void use_key() {
     check(EVP_CipherInit_ex(context_, EVP_aes_128_gcm(), nullptr, key_.key.data(), nullptr, seals_ ? 1 : 0));

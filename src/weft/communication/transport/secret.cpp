@@ -54,7 +54,7 @@ Result<std::string> read_secret_file(const std::string& path) {
   }
   if (info.st_uid != ::geteuid() && info.st_uid != 0) {
     return user_error(
-        fmt::format("the job's secret belongs to another user: {} is of user {}", path, info.st_uid));
+        fmt::format("the job's secret belongs to another user: {} is owned by user {}", path, info.st_uid));
   }
   secret.resize(static_cast<std::size_t>(came));
   while (!secret.empty() && (secret.back() == '\n' || secret.back() == '\r')) secret.pop_back();
@@ -96,7 +96,7 @@ std::string random_bytes(std::size_t count) {
   std::string bytes(count, '\0');
   for (std::size_t had = 0; had < count;) {
     const ssize_t came = ::getrandom(bytes.data() + had, count - had, 0);
-    WEFT_CHECK(came > 0 || errno == EINTR, "the kernel has no random bytes");
+    WEFT_CHECK(came > 0 || errno == EINTR, "the kernel returned no random bytes");
     if (came > 0) had += static_cast<std::size_t>(came);
   }
   return bytes;

@@ -36,9 +36,9 @@ constexpr int kPopulateWrite = 23;
 
 Error no_memory(std::size_t bytes, std::string_view reason) {
   std::string free_now = print_bytes(static_cast<double>(available_memory()));
-  return environment_error(fmt::format("cannot get shared memory ({}): {} requested, {} free", reason,
-                                 print_bytes(static_cast<double>(bytes)), free_now),
-                     "use smaller buffers or fewer ranks, or raise the memory limit of this job");
+  return environment_error(fmt::format("cannot allocate shared memory ({}): {} requested, {} free", reason,
+                                       print_bytes(static_cast<double>(bytes)), free_now),
+                           "use smaller buffers or fewer ranks, or raise the memory limit of this job");
 }
 
 // An unnamed file.
@@ -63,7 +63,7 @@ Status take_pages(int descriptor, std::byte* data, std::size_t offset, std::size
     // Out of memory, the kernel would kill a process instead of failing the call.
     const std::int64_t available = available_memory();
     if (available > 0 && end - at > static_cast<std::size_t>(available))
-      return no_memory(bytes, "the machine is full");
+      return no_memory(bytes, "the machine is out of memory");
     if (madvise(data + at, now, kPopulateWrite) == 0) continue;
     if (errno != EINVAL) return no_memory(bytes, std::strerror(errno));
     if (fallocate(descriptor, 0, static_cast<off_t>(at), static_cast<off_t>(now)) == 0) continue;

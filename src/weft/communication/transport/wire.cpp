@@ -105,10 +105,10 @@ std::variant<FrameHeader, Deviation> decode(const FrameBytes& bytes) {
 std::optional<Deviation> check_turn(const FrameHeader& header, std::uint32_t sequence, bool checked,
                                     std::int64_t slot_bytes) {
   if (header.sequence != sequence)
-    return damaged(fmt::format("number {} of its connection, expected {}", header.sequence, sequence));
+    return damaged(fmt::format("sequence number {}, expected {}", header.sequence, sequence));
   if (checked && !header.checked) return damaged("it has no checksum although it came from another machine");
   if (static_cast<std::int64_t>(header.length) > slot_bytes)
-    return damaged(fmt::format("{} bytes, expected {} at most", header.length, slot_bytes));
+    return damaged(fmt::format("{} bytes, expected at most {}", header.length, slot_bytes));
   return std::nullopt;
 }
 

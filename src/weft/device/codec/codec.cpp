@@ -218,7 +218,7 @@ Status decode_top_k(std::size_t kept, const std::uint8_t* codes, std::span<float
     std::uint32_t place = 0;
     std::memcpy(&place, codes + 4 * i, 4);
     if (place >= values.size())
-      return user_error(fmt::format("a place must be below {}, found {}", values.size(), place));
+      return user_error(fmt::format("expected a position below {}, found {}", values.size(), place));
     std::memcpy(&values[place], codes + 4 * (kept + i), 4);
   }
   return {};
@@ -228,7 +228,7 @@ Status accept(const Codec& codec, std::size_t values, std::size_t bytes) {
   const bool factors = codec.kind == CodecKind::low_rank;
   if (factors && (codec.block < 1 || codec.kept < 1 || codec.kept > codec.block))
     return user_error(
-        fmt::format("expected rows of 1 number at least and a rank from 1 to that, found {} and {}",
+        fmt::format("expected rows of at least 1 number and a rank from 1 to the row length, found {} and {}",
                     codec.block, codec.kept));
   if (!factors && (codec.block < 1 || codec.block % 8 != 0))
     return user_error(fmt::format("a block must be a multiple of 8 numbers, found {}", codec.block));

@@ -262,7 +262,7 @@ bool has(Bf16Products way) {
 void bf16_gemm(Bf16Products way, Transpose a, Transpose b, std::int64_t m, std::int64_t n, std::int64_t k,
                const Bf16* A, std::int64_t lda, const Bf16* B, std::int64_t ldb, float beta, float* C,
                std::int64_t ldc, const program::Band* nothing) {
-  WEFT_CHECK(has(way), "the processor has what is asked of it");
+  WEFT_CHECK(has(way), "the processor supports these products");
   if (way == Bf16Products::widened || k == 0)
     return widened_gemm(a, b, m, n, k, A, lda, B, ldb, beta, C, ldc, nothing);
   if (m == 0 || n == 0) return;
@@ -280,7 +280,7 @@ bool has(Bf16Products way) { return way == Bf16Products::widened; }
 void bf16_gemm(Bf16Products way, Transpose a, Transpose b, std::int64_t m, std::int64_t n, std::int64_t k,
                const Bf16* A, std::int64_t lda, const Bf16* B, std::int64_t ldb, float beta, float* C,
                std::int64_t ldc, const program::Band* nothing) {
-  WEFT_CHECK(has(way), "the processor has what is asked of it");
+  WEFT_CHECK(has(way), "the processor supports these products");
   widened_gemm(a, b, m, n, k, A, lda, B, ldb, beta, C, ldc, nothing);
 }
 

@@ -472,11 +472,11 @@ std::unique_ptr<Kernel> make_codec(const Call& at) {
       if (encodes) {
         std::byte* const codes = at.out[0] + bytes * s;
         const Status done = encode(codec, {at.f32(0) + numbers * s, numbers}, {codes, used});
-        WEFT_CHECK(done.ok(), "numbers that their codec refuses");
+        WEFT_CHECK(done.ok(), "the codec rejects its input");
         std::fill(codes + used, codes + bytes, std::byte{0});
       } else {
         const Status done = decode(codec, {at.in[0] + bytes * s, used}, {at.result() + numbers * s, numbers});
-        WEFT_CHECK(done.ok(), "codes that their codec refuses");
+        WEFT_CHECK(done.ok(), "the codec rejects its codes");
       }
     }
   });

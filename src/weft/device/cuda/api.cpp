@@ -114,9 +114,9 @@ Result<Driver> load_driver() {
   if (const Code code = driver.init(0); code != 0) {
     const char* text = nullptr;
     driver.error_text(code, &text);
-    return environment_error(
-        fmt::format("the NVIDIA driver does not start: {} (code {})", text ? text : "no reason given", code),
-        "run nvidia-smi for details, or leave out ON GPU to run on the CPU");
+    return environment_error(fmt::format("the NVIDIA driver failed to initialize: {} (code {})",
+                                         text ? text : "no reason given", code),
+                             "run nvidia-smi for details, or leave out ON GPU to run on the CPU");
   }
   return driver;
 }

@@ -164,8 +164,8 @@ Made make_attention(const Call& call) {
   shape.factor = of.scale / of.divisor;
   if (shape.queries == 0 || shape.keys == 0 || shape.inner == 0 || shape.values == 0) return {nullptr};
   if (std::max(shape.inner, shape.values) > kWidestHead)
-    return user_error(fmt::format("the GPU's attention has heads up to {} wide: found {} and {}", kWidestHead,
-                                  shape.inner, shape.values),
+    return user_error(fmt::format("attention on the GPU supports heads up to {} wide, found {} and {}",
+                                  kWidestHead, shape.inner, shape.values),
                       "SET rules = false to keep it as products and softmax");
   // Heads that share keys and values are consecutive.
   ops::DimList heads;
@@ -173,8 +173,9 @@ Made make_attention(const Call& call) {
     for (const plan::Dim& dim : of.rows) {
       const bool in_keys = node.input_type(1).has(dim.index), in_values = node.input_type(2).has(dim.index);
       if (gradient && in_keys != in_values)
-        return user_error("the GPU's attention has no gradient where heads share keys and not values",
-                          "SET rules = false to keep it as products and softmax");
+        return user_error(
+            "the gradient of attention on the GPU does not support heads that share keys but not values",
+            "SET rules = false to keep it as products and softmax");
       if (dim.index == of.along.index || (in_keys && in_values) != apart) continue;
       heads.push_back(dim);
       shape.heads *= dim.size;

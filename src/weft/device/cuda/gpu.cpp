@@ -56,15 +56,15 @@ class PageLocked final : public HostMemory {
 // A driver runs code compiled by toolkits of its own major version or older.
 Status check_versions(const Driver& driver, const Compiler& compiler) {
   int version = 0, major = 0, minor = 0;
-  WEFT_TRY_STATUS(check(driver.driver_version(&version), "say its version"));
+  WEFT_TRY_STATUS(check(driver.driver_version(&version), "report its driver version"));
   compiler.version(&major, &minor);
   const int made_for = version / 1000;
   if (major <= made_for) return {};
   return environment_error(
-      fmt::format("the NVIDIA driver is made for CUDA {}.{}, and libnvrtc is CUDA {}.{}'s: it does not "
-                  "run what that compiles",
+      fmt::format("the NVIDIA driver supports CUDA {}.{}, but libnvrtc is from CUDA {}.{}: the driver cannot "
+                  "run its output",
                   made_for, version % 1000 / 10, major, minor),
-      fmt::format("a newer driver, or a toolkit of CUDA {} in LD_LIBRARY_PATH", made_for));
+      fmt::format("install a newer driver, or put a CUDA {} toolkit in LD_LIBRARY_PATH", made_for));
 }
 
 }  // namespace
@@ -88,18 +88,19 @@ Gpu::Gpu(const Driver& driver, int ordinal, int device, Handle context, bool exa
 Result<std::shared_ptr<Gpu>> Gpu::open(int ordinal, bool exact) {
   WEFT_TRY(driver, cuda::driver());
   if (is_any_abandoned())
-    return environment_error(fmt::format("cuda:{} has not ended what it was given before", ordinal),
-                       "restart the program");
+    return environment_error(fmt::format("cuda:{} has not finished earlier work", ordinal),
+                             "restart the program");
   int count = 0;
   WEFT_TRY_STATUS(check(driver->device_count(&count), "count its devices"));
   if (ordinal < 0 || ordinal >= count)
     return environment_error(fmt::format("this machine has {} GPUs: there is no cuda:{}", count, ordinal),
-                       "they are counted from 0; CUDA_VISIBLE_DEVICES hides some");
+                             "GPUs are numbered from 0; CUDA_VISIBLE_DEVICES may hide some");
   int device = 0, major = 0, minor = 0, processors = 1;
   WEFT_TRY_STATUS(check(driver->device(&device, ordinal), "be opened"));
-  WEFT_TRY_STATUS(check(driver->device_attribute(&major, kMajor, device), "say what it is"));
-  WEFT_TRY_STATUS(check(driver->device_attribute(&minor, kMinor, device), "say what it is"));
-  WEFT_TRY_STATUS(check(driver->device_attribute(&processors, kMultiprocessors, device), "say what it is"));
+  WEFT_TRY_STATUS(check(driver->device_attribute(&major, kMajor, device), "report its attributes"));
+  WEFT_TRY_STATUS(check(driver->device_attribute(&minor, kMinor, device), "report its attributes"));
+  WEFT_TRY_STATUS(
+      check(driver->device_attribute(&processors, kMultiprocessors, device), "report its attributes"));
   if (major < 8)
     return environment_error(
         fmt::format("cuda:{} has compute capability {}.{}; 8.0 or more is needed", ordinal, major, minor),
@@ -113,7 +114,7 @@ Result<std::shared_ptr<Gpu>> Gpu::open(int ordinal, bool exact) {
   gpu->processors_ = static_cast<unsigned>(processors);
   std::array<char, 256> model = {};
   WEFT_TRY_STATUS(
-      check(driver->device_name(model.data(), static_cast<int>(model.size()), device), "say its name"));
+      check(driver->device_name(model.data(), static_cast<int>(model.size()), device), "report its name"));
   gpu->model_ = model.data();
   return gpu;
 }
@@ -141,7 +142,7 @@ Result<std::unique_ptr<Memory>> Gpu::allocate(std::int64_t bytes) {
   enter();
   DevicePointer at = 0;
   const auto size = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
-  WEFT_TRY_STATUS(check(driver_.allocate(&at, size), fmt::format("give {} bytes", bytes)));
+  WEFT_TRY_STATUS(check(driver_.allocate(&at, size), fmt::format("allocate {} bytes", bytes)));
   auto memory = std::make_unique<GpuMemory>(shared_from_this(), at);
   WEFT_TRY_STATUS(check(driver_.fill(at, 0, size, nullptr), "clear memory"));
   WEFT_TRY_STATUS(check(driver_.synchronize(nullptr), "clear memory"));
@@ -270,7 +271,7 @@ Result<Handle> Gpu::function(const std::string& text, const std::string& name, s
   WEFT_TRY_STATUS(check(driver_.find_function(&function, found->second, name.c_str()), "find " + name));
   if (shared_bytes > kSharedUnasked)
     WEFT_TRY_STATUS(check(driver_.set_attribute(function, kMostShared, static_cast<int>(shared_bytes)),
-                          fmt::format("share {} bytes in a block", shared_bytes)));
+                          fmt::format("provide {} bytes of shared memory per block", shared_bytes)));
   return function;
 }
 

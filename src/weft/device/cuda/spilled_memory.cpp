@@ -29,7 +29,8 @@ class SpilledMemory final : public Memory {
   Address address() const override { return Address(reinterpret_cast<std::byte*>(at_)); }
 
   Status reserve() {
-    return check(gpu_->driver().reserve(&at_, bytes_, 0, 0, 0), fmt::format("give {} addresses", bytes_));
+    return check(gpu_->driver().reserve(&at_, bytes_, 0, 0, 0),
+                 fmt::format("reserve {} bytes of address space", bytes_));
   }
 
   // Maps memory of this location to [from, to).
@@ -38,8 +39,9 @@ class SpilledMemory final : public Memory {
     const Driver& driver = gpu_->driver();
     const MemoryKind kind{.place = place};
     Part part{.from = from, .bytes = to - from};
-    const std::string what = fmt::format("give {} of {} memory", print_bytes(static_cast<double>(part.bytes)),
-                                         place.kind == kOnHost ? "the host's" : "its");
+    const std::string what =
+        fmt::format("allocate {} of {} memory", print_bytes(static_cast<double>(part.bytes)),
+                    place.kind == kOnHost ? "host" : "GPU");
     WEFT_TRY_STATUS(check(driver.create_memory(&part.memory, part.bytes, &kind, 0), what));
     if (const Code code = driver.map(at_ + from, part.bytes, 0, part.memory, 0); code != 0) {
       driver.release_memory(part.memory);
@@ -78,7 +80,7 @@ Result<std::unique_ptr<Memory>> allocate_spilled(std::shared_ptr<Gpu> gpu, std::
   for (const MemoryPlace& place : {here, there}) {
     const MemoryKind kind{.place = place};
     std::size_t least = 1;
-    WEFT_TRY_STATUS(check(driver.granularity(&least, &kind, 0), "lay the host's memory beside its own"));
+    WEFT_TRY_STATUS(check(driver.granularity(&least, &kind, 0), "map host memory"));
     page = std::max(page, least);
   }
   const auto whole = [&](std::int64_t size) {

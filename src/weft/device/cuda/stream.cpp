@@ -27,7 +27,7 @@ class GpuEvent final : public Event {
   }
   Status wait() override {
     gpu_->enter();
-    return check(gpu_->driver().event_synchronize(event_), "finish what was launched");
+    return check(gpu_->driver().event_synchronize(event_), "finish its work");
   }
   double seconds_since(const Event& earlier) const override {
     gpu_->enter();
@@ -70,7 +70,7 @@ class GpuStream final : public RecordingStream {
     gpu_->enter();
     constexpr unsigned kNonBlocking = 1;
     int least = 0, greatest = 0;
-    WEFT_TRY_STATUS(check(gpu_->driver().priorities(&least, &greatest), "say which streams go first"));
+    WEFT_TRY_STATUS(check(gpu_->driver().priorities(&least, &greatest), "report its stream priorities"));
     WEFT_TRY_STATUS(
         check(gpu_->driver().create_stream(&stream_, kNonBlocking, options.high_priority ? greatest : least),
               "make a stream"));
@@ -84,7 +84,7 @@ class GpuStream final : public RecordingStream {
     if (leaves_sms_free_)
       WEFT_TRY_STATUS(
           check(blas_code(blas_.set_sm_count(handle_, static_cast<int>(gpu_->processors() - kRoom))),
-                "leave processors to others"));
+                "limit the SMs of cuBLAS"));
     return check(blas_code(blas_.set_workspace(handle_, scratch_->address().raw(), kBlasWorkspace)),
                  "start cuBLAS");
   }
@@ -177,13 +177,13 @@ class GpuStream final : public RecordingStream {
              .pointer(reinterpret_cast<DevicePointer>(&word))
              .whole(static_cast<std::int64_t>(number))
              .launch(at, teller_, {1, 1}, {1, 1}),
-         "run what tells how far it is");
+         "signal progress");
   }
 
   Status synchronize() override {
     if (!failure_.ok()) return failure_;
     gpu_->enter();
-    note(gpu_->driver().synchronize(stream_), "finish what it was given");
+    note(gpu_->driver().synchronize(stream_), "finish its work");
     return failure_;
   }
 
@@ -191,7 +191,7 @@ class GpuStream final : public RecordingStream {
   void note(Code code, std::string_view what) {
     if (code == 0 || !failure_.ok()) return;
     // An asynchronous kernel failure is returned by whatever call comes next.
-    Status status = check(code, is_kernel_error(code) ? "finish what it was given" : what);
+    Status status = check(code, is_kernel_error(code) ? "finish its work" : what);
     failure_ = environment_error(fmt::format("{}: {}", gpu_->name(), status.error().message), status.error().hint);
   }
 

@@ -385,7 +385,8 @@ std::string Choices::unseen() const {
       const int seen = beside_[a * others_.size() + b];
       const bool repeats = (seen & ~kAlike) == 0 || (seen & ~kOpposite) == 0;
       if (decisions_[a].is_tensor || others_[b].empty() || seen == kAllPairs || repeats) continue;
-      return fmt::format("{} was not seen on both sides of {} of the model", decisions_[a].text, others_[b]);
+      return fmt::format("{} was not seen with both outcomes of {} of the model", decisions_[a].text,
+                         others_[b]);
     }
   return {};
 }

@@ -267,7 +267,7 @@ class Comparison {
           return found;
         }
     }
-    found.what = fmt::format("{}: the shards of the ranks do not add up to the value", where);
+    found.what = fmt::format("{}: the shards of the ranks do not combine to the value", where);
     return found;
   }
 

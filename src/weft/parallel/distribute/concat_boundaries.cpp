@@ -56,10 +56,9 @@ Result<Stretch> resized_slice(const plan::NodeView& slice, const plan::Graph& ot
   const auto begin = std::ranges::find(here, slice.integer(1)),
              end = std::ranges::find(here, slice.integer(2));
   if (begin == here.end() || end == here.end() || here.size() != there.size())
-    return user_error(
-        fmt::format("{} does not begin and end where parts were joined, so it has no place at "
-                    "other sizes",
-                    plan::describe(slice.graph(), slice.id())));
+    return user_error(fmt::format(
+        "{} does not begin and end at concatenation boundaries, so it is undefined at other sizes",
+        plan::describe(slice.graph(), slice.id())));
   return Stretch{there[static_cast<std::size_t>(begin - here.begin())],
                  there[static_cast<std::size_t>(end - here.begin())]};
 }

@@ -98,7 +98,7 @@ Result<DistributedPlan> without_delay(const DistributedPlan& plan) {
         WEFT_TRY_STATUS(edit.keep(node));
     }
     if (later.size() == waiting.size())
-      return user_error("the delayed value depends on itself: no order runs without the delay");
+      return user_error("the delayed value depends on itself: without the delay the plan has a cycle");
     waiting = std::move(later);
   }
   return edit.finish();

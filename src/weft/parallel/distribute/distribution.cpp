@@ -217,7 +217,8 @@ class Reader {
       last = end;
     }
     if (last < first)
-      return user_error(fmt::format("stages {} to {} are none", first, last), "the lower number first", span);
+      return user_error(fmt::format("stages {} to {} is an empty range", first, last),
+                        "write the lower number first", span);
     return std::pair(first, last);
   }
 
@@ -233,8 +234,8 @@ class Reader {
     if (take(TokenKind::colon)) WEFT_TRY_STATUS(read_use(own.use));
     if (!own.use.takes.empty() || !own.use.in_stages.empty())
       return user_error(
-          fmt::format("{} is an axis of these stages alone: what others do is not said of it", own.axis.name),
-          "`micro-batches` and `in stage` are for axes that all stages have", span);
+          fmt::format("only these stages have axis {}: it cannot describe other stages", own.axis.name),
+          "use `micro-batches` and `in stage` only on axes that all stages have", span);
     if (own_.size() == kMostEntries) return expected("fewer axes");
     own_.push_back(std::move(own));
     return {};
@@ -249,7 +250,7 @@ class Reader {
     WEFT_TRY(stages, read_stages());
     AxisUse own;
     if (!take_word("nothing")) WEFT_TRY_STATUS(read_use_of(own));
-    if (!own.takes.empty()) return expected("micro-batches before what some stages do");
+    if (!own.takes.empty()) return expected("micro-batches before `in stage`");
     if (use.in_stages.size() == kMostEntries) return expected("fewer stages");
     use.in_stages.push_back({stages.first, stages.second, std::move(own.slice), own.shard, own.ring});
     return {};
@@ -324,7 +325,7 @@ class Reader {
     return {};
   }
   Status read_takes(AxisUse& use) {
-    constexpr std::string_view kWanted = "a number of micro-batches of a rank, 1 to a million";
+    constexpr std::string_view kWanted = "a number of micro-batches per rank, 1 to a million";
     const Span span = here_.span;
     do {
       WEFT_TRY(number, count<std::int64_t>(kWanted, 1, kMostTaken));

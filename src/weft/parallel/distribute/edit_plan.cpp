@@ -57,7 +57,7 @@ Status PlanEdit::keep(NodeId node, std::span<const ValueId> inputs) {
   for (const ValueId input : inputs)
     if (!input.valid())
       return user_error(
-          fmt::format("node {}: it reads a value that is left out", describe(plan_.graph, node)));
+          fmt::format("node {}: it reads a value that was removed", describe(plan_.graph, node)));
   WEFT_TRY(added, moved_.node(node, inputs));
   made_.origin.push_back(plan_.origin[node.value]);
   made_.own.push_back(plan_.is_own(node));

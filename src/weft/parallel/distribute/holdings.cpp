@@ -42,7 +42,7 @@ Result<ValueId> Holdings::bring(ValueId value, const Layout& layout, plan::NodeI
   }
   if (best == nullptr)
     return user_error(fmt::format(
-        "nothing leads from {} to {} for {}", print(given(value), plan_.mesh, graph_.symbols()),
+        "no conversion from layout {} to {} for {}", print(given(value), plan_.mesh, graph_.symbols()),
         print(layout, plan_.mesh, graph_.symbols()), describe(graph_, graph_.value(value).producer)));
 
   plan_.graph.set_label(graph_.node(origin).label);

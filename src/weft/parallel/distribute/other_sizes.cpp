@@ -82,7 +82,8 @@ Result<std::int64_t> OtherSizes::of(std::string_view index, std::int64_t size) c
   const auto found = known_.find({std::string(index), size});
   if (size == 1 && found == known_.end()) return size;
   if (found == known_.end() || found->second.size() != 1)
-    return user_error(fmt::format("{} of {} is specific to the plan and has no size at others", index, size));
+    return user_error(
+        fmt::format("{} of {} is specific to this plan and has no counterpart at other sizes", index, size));
   return *found->second.begin();
 }
 
@@ -136,7 +137,7 @@ Status check_numbers(const DistributedPlan& plan, const plan::Graph& original, c
       const ValueId meant = as_modelled && i < model.input_count() ? model.input(i) : ValueId();
       if (numbers.differ(hashes[node.input(i).value], is, meant))
         return user_error(
-            fmt::format("node {} reads a number that stands for several, which differ at other sizes",
+            fmt::format("node {} reads one constant for several numbers that differ at other sizes",
                         describe(plan.graph, node.id())));
     }
   }

@@ -89,7 +89,7 @@ std::string_view usual_name(std::string_view schedule) {
 // "DP for f0", "w replicated": names the tensors if they are few.
 std::string print_exceptions(std::span<const Exception> exceptions, const IndexRoles& roles) {
   constexpr std::size_t kMostNamed = 2;
-  if (exceptions.size() > kMostNamed) return fmt::format("{} tensors otherwise", exceptions.size());
+  if (exceptions.size() > kMostNamed) return fmt::format("{} tensors differ", exceptions.size());
   std::vector<std::string> said;
   for (const Exception& one : exceptions)
     said.push_back(one.index.empty()             ? fmt::format("{} replicated", one.tensor)
@@ -138,8 +138,8 @@ std::string print_parallelism(const Distribution& distribution, const IndexRoles
     said.push_back(sharding);
   if (mixed) said.push_back(fmt::format("DP {} (other layers)", degrees.data * degrees.data_elsewhere));
   said.insert(said.end(), degrees.others.begin(), degrees.others.end());
-  if (degrees.copies > 1) said.push_back(fmt::format("{} ranks that compute the same", degrees.copies));
-  if (degrees.differ) said.emplace_back("some stages otherwise");
+  if (degrees.copies > 1) said.push_back(fmt::format("{} redundant ranks", degrees.copies));
+  if (degrees.differ) said.emplace_back("some stages differ");
   if (distribution.micro_batches > 1) {
     const std::int64_t parts = degrees.data * distribution.micro_batches;
     said.push_back(rows > 0 && rows % parts == 0

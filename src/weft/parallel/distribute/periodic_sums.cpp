@@ -47,8 +47,10 @@ class Periods {
       const plan::Layout& layout = plan_.layouts[node.result(0).value];
       for (const std::size_t axis : data_)
         if (!layout.axes[axis].is_replicated())
-          return broken(node, fmt::format("ranks along {} share it, but sums are made only every {} steps",
-                                          plan_.mesh.axes[axis].name, most));
+          return broken(
+              node,
+              fmt::format("it is not replicated along {}, but gradients are reduced only every {} steps",
+                          plan_.mesh.axes[axis].name, most));
       return {};
     }
     const ops::Communication* const op = ops::find_communication(node.op());
@@ -66,8 +68,9 @@ class Periods {
         return broken(node, fmt::format("every={} is for an axis that slices the batch, and {} does not",
                                         every, plan_.mesh.axes[axis].name));
       if (sums && is_gradient && is_data(axis) && every != most)
-        return broken(node,
-                      fmt::format("it sums a gradient every {} steps, but others every {}", every, most));
+        return broken(
+            node, fmt::format("it reduces a gradient every {} steps, but other reductions run every {} steps",
+                              every, most));
     }
     return {};
   }

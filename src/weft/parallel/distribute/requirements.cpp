@@ -76,8 +76,9 @@ class RequirementCheck {
     for (std::size_t v = 0; v < plan_.graph.value_count(); ++v)
       if (const plan::DType dtype = plan_.graph.type(plan::ValueId(v)).dtype;
           plan::is_real(dtype) && !known.contains(dtype) && plan::size_in_bytes(dtype) <= widest)
-        return BrokenRequirement{plan_.graph.value(plan::ValueId(v)).producer,
-                             fmt::format("%{} is {}, which nothing is on one device", v, plan::name(dtype))};
+        return BrokenRequirement{
+            plan_.graph.value(plan::ValueId(v)).producer,
+            fmt::format("%{} is {}, a type that the plan of one device does not use", v, plan::name(dtype))};
     return {};
   }
 
@@ -88,15 +89,17 @@ class RequirementCheck {
     const auto found = known_.find(name);
     if (found == known_.end()) return broken("is not in the plan of one device");
     const NodeView model = original_.view(found->second);
-    if (&model.op() != &source.op()) return broken(fmt::format("is one device's {}", model.op().name()));
+    if (&model.op() != &source.op())
+      return broken(fmt::format("is a {} in the plan of one device", model.op().name()));
     if (text(plan_.graph, source.result(0)) != text(original_, model.result(0)))
-      return broken(fmt::format("is {}, on one device {}", text(plan_.graph, source.result(0)),
-                                text(original_, model.result(0))));
+      return broken(fmt::format("is {}, but {} in the plan of one device",
+                                text(plan_.graph, source.result(0)), text(original_, model.result(0))));
     if (initial(source) != initial(model))
-      return broken(fmt::format("begins as {}, on one device as {}", initial(source), initial(model)));
+      return broken(fmt::format("is initialized as {}, but as {} in the plan of one device", initial(source),
+                                initial(model)));
     for (const plan::AxisLayout& axis : plan_.layouts[source.result(0).value].axes)
       if (axis.is_partial() || axis.is_varying())
-        return broken(fmt::format("is {}: it is given whole or in slices", layout_text(source.result(0))));
+        return broken(fmt::format("is {}: it must be replicated or sliced", layout_text(source.result(0))));
     return {};
   }
 
@@ -108,18 +111,18 @@ class RequirementCheck {
     const auto model = wanted_.find(name);
     if (model == wanted_.end()) return broken("is not in the plan of one device");
     if (text(plan_.graph, output.value) != text(original_, model->second))
-      return broken(fmt::format("is {}, on one device {}", text(plan_.graph, output.value),
+      return broken(fmt::format("is {}, but {} in the plan of one device", text(plan_.graph, output.value),
                                 text(original_, model->second)));
     if (const auto source = held_.find(plan_.graph.updated(output)); source != held_.end()) {
       const plan::ValueId now = plan_.graph.result(source->second);
       if (plan_.layouts[now.value] == plan_.layouts[output.value.value]) return {};
       return broken(
-          fmt::format("is {}, {} itself {}", layout_text(output.value), source->first, layout_text(now)));
+          fmt::format("is {}, but {} is {}", layout_text(output.value), source->first, layout_text(now)));
     }
     for (const plan::AxisLayout& axis : plan_.layouts[output.value.value].axes)
       if (axis.is_partial() || axis.is_varying() || axis.has_borders())
         return broken(
-            fmt::format("is {}: it must be whole, or slices end to end", layout_text(output.value)));
+            fmt::format("is {}: it must be replicated or sliced without borders", layout_text(output.value)));
     return {};
   }
 

@@ -22,7 +22,7 @@ namespace weft::distribute {
 
 struct BrokenRequirement {
   plan::NodeId node;  // of the distributed plan
-  std::string what;   // "output loss is partial(sum) on gpu: it must be whole"
+  std::string what;   // "output loss is partial(sum) on gpu: it must be replicated .."
 };
 
 // REQUIRES: plan.layouts are up to date.

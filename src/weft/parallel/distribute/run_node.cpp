@@ -140,7 +140,7 @@ AxisLayout RunChooser::needed_of(const NodeView& node, const plan::Signature& si
                                  std::size_t operand, std::size_t axis) const {
   const auto number = static_cast<std::size_t>(&loop - signature.loops.data());
   const auto needed = ops::operand_layout(node, signature, number, operand, mesh_.axes[axis].ranks);
-  WEFT_CHECK(needed.has_value(), "a loop was cut whose windows reach too far");
+  WEFT_CHECK(needed.has_value(), "sliced a loop whose windows exceed the neighbouring blocks");
   return *needed;
 }
 

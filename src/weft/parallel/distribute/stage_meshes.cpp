@@ -106,7 +106,7 @@ Status take_stage_meshes(Distribution& distribution, const std::vector<OwnAxis>&
   const auto axis = stage_axis(distribution);
   if (!axis || distribution.mesh.axes.size() != 1)
     return user_error(axis ? "stages have their own meshes or share axes: found both"
-                           : "a stage has a mesh, but no axis is for stages",
+                           : "a stage has a mesh, but no axis is a stage axis",
                       std::string(kWritten), own.front().span);
   const std::int32_t stages = distribution.mesh.axes[*axis].ranks;
   WEFT_TRY(meshes, meshes_by_stage(stages, own));
@@ -134,13 +134,13 @@ Status check_in_stages(const Distribution& distribution) {
   if (!has_stage_meshes(distribution)) return {};
   const auto stages = stage_axis(distribution);
   if (!stages)
-    return user_error("some stages use an axis differently, but no axis is for stages",
+    return user_error("some stages use an axis differently, but no axis is a stage axis",
                       "stage=2: stage; data=2: slice b; gpu=2: slice h, in stage 0 slice b");
   const std::int32_t count = distribution.mesh.axes[*stages].ranks;
   for (std::size_t a = 0; a < distribution.axes.size(); ++a) {
     std::set<std::int32_t> said;
     for (const StageUse& own : distribution.axes[a].in_stages) {
-      if (a == *stages) return user_error("the axis of stages cannot have another use");
+      if (a == *stages) return user_error("the stage axis cannot be used for anything else");
       if (own.first < 0 || own.last >= count)
         return user_error(fmt::format("{} has another use in {}, but stages are 0 to {}",
                                       distribution.mesh.axes[a].name, print_stages(own.first, own.last),

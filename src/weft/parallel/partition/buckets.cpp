@@ -20,7 +20,7 @@ Grains grains_of(std::span<const Tensor> chain) {
   grains.bytes = {0};
   double made = 0, bytes = 0;
   for (const Tensor& tensor : chain) {
-    WEFT_CHECK(tensor.grains > 0, "a tensor of no grain");
+    WEFT_CHECK(tensor.grains > 0, "a tensor needs at least one grain");
     const double parts = tensor.grains;
     for (std::int32_t part = 1; part <= tensor.grains; ++part) {
       grains.made.push_back(made + tensor.made_seconds * part / parts);
@@ -134,7 +134,7 @@ std::int32_t grain_count(std::span<const Tensor> chain) {
 
 // A narrow search first finds a good solution; its time then prunes the exact search.
 Buckets bucketise(std::span<const Tensor> chain, const Wire& wire, Release release) {
-  WEFT_CHECK(wire.bytes_per_second > 0, "a wire that passes nothing");
+  WEFT_CHECK(wire.bytes_per_second > 0, "bandwidth must be positive");
   constexpr std::size_t kNarrow = 4;
   const ChainSearch search(chain, wire, release);
   const double good = search.run(kNarrow, std::numeric_limits<double>::infinity()).seconds;

@@ -193,9 +193,9 @@ Status check_interpretable(std::span<const Graph* const> ranks) {
       const ops::LocalExchange what = ops::read_local_exchange(node);
       if (plan::is_message(what.kind) || (what.gives && what.takes && what.kind != ExchangeKind::halo))
         continue;
-      return user_error(fmt::format("rank {} at {}: {}, with which ranks are not interpreted one by one",
-                                    rank, describe(*ranks[rank], node.id()),
-                                    what.kind == ExchangeKind::halo ? "a halo" : "an empty share"));
+      return user_error(fmt::format("rank {} at {}: {} is not supported by the rank interpreter", rank,
+                                    describe(*ranks[rank], node.id()),
+                                    what.kind == ExchangeKind::halo ? "a halo" : "an empty shard"));
     }
   return {};
 }

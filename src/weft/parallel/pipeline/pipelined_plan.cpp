@@ -109,7 +109,7 @@ Status check_shares(const Graph& graph, Symbol batch, std::int64_t micro, const 
         shares == micro ? fmt::format("{} = {} cannot be split into {} micro-batches", name, size, micro)
                         : fmt::format("{} = {} cannot be split into {} micro-batches on each of {} ranks",
                                       name, size, micro, shares / micro),
-        fmt::format("{} = {} does", name, std::max<std::int64_t>((size + shares / 2) / shares, 1) * shares));
+        fmt::format("use {} = {}", name, std::max<std::int64_t>((size + shares / 2) / shares, 1) * shares));
   }
   return {};
 }
@@ -168,7 +168,7 @@ Status check_micro_batches(const Graph& graph, const Distribution& distribution)
     const std::int64_t all = std::accumulate(use.takes.begin(), use.takes.end(), std::int64_t{0});
     if (distribution.micro_batches == 1)
       return user_error(
-          fmt::format("ranks along {} take {} micro-batches, but their equal share is not given", name, all),
+          fmt::format("ranks along {} have {} micro-batches, but micro=N is missing", name, all),
           std::string(wanted));
     const std::int64_t ranks = distribution.mesh.axes[axis].ranks;
     if (all % ranks != 0 || all / ranks != distribution.micro_batches)
@@ -197,7 +197,7 @@ Status check_micro_batches(const Graph& graph, const Distribution& distribution)
       if (own.positions() != equal.positions() || stages_at(own, place) != stages_at(equal, place))
         return user_error(fmt::format("with {}, schedule {} puts its parts on other stages than with {}",
                                       own.micro_batches, own.name, equal.micro_batches),
-                          "more micro-batches for those that take few, or another schedule");
+                          "use more micro-batches for ranks that have few, or another schedule");
   }
   return {};
 }
@@ -214,20 +214,20 @@ Status check_exchanges(const distribute::DistributedPlan& plan, const Roles& rol
       for (const plan::Dim& dim : node.result_type(0).dims)
         if (lies.slices(dim.index) && dim.index != batch)
           return user_error(
-              fmt::format("{} is cut along {} by {}, whose ranks take unequal numbers of micro-batches",
+              fmt::format("{} is sliced along {} by {}, whose ranks have unequal numbers of micro-batches",
                           describe(plan.graph, node.id()), plan.graph.text(dim.index),
                           plan.mesh.axes[*axis].name),
-              "slice only the batch along it, or use equal numbers: leave out takes");
+              "slice only the batch along it, or use equal numbers: remove `micro-batches ..:..`");
     }
     if (&node.op() == &ops::slice_across()) continue;  // local: a block of the rank's own data
     const ops::Communication* const moves = ops::find_communication(node.op());
     if (moves == nullptr || moves->axis(node) != plan.mesh.axes[*axis].name) continue;
     if (roles.role[n] == Role::micro || roles.each[n])
       return user_error(
-          fmt::format("{} moves between ranks of {} for every micro-batch, and they take unequal "
-                      "numbers of them",
-                      describe(plan.graph, node.id()), plan.mesh.axes[*axis].name),
-          "use equal numbers: leave out takes");
+          fmt::format(
+              "{} is communicated along {} for every micro-batch, but ranks have unequal numbers of them",
+              describe(plan.graph, node.id()), plan.mesh.axes[*axis].name),
+          "use equal numbers: remove `micro-batches ..:..`");
   }
   return {};
 }

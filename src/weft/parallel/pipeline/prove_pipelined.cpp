@@ -96,7 +96,7 @@ class PipelineProof {
         if (!ops::is_source(node.op())) continue;
         const Tensor<Field>* const given = shares(static_cast<std::int32_t>(rank), node.word(0));
         if (given != nullptr && given->sizes != ops::sizes_of(node.result_type(0).dims))
-          return user_error(fmt::format("{} is cut differently at these sizes", node.word(0)));
+          return user_error(fmt::format("{} is sliced differently at these sizes", node.word(0)));
       }
     return {};
   }
@@ -182,7 +182,7 @@ class PipelineProof {
           }
           proof.wrong = distribute::Disagreement{
               NodeId(0u), static_cast<std::int32_t>(rank),
-              fmt::format("{} on rank {} differs from one device with the whole batch", name, rank)};
+              fmt::format("{} on rank {} differs from a single device with the whole batch", name, rank)};
         }
       if (proof.holds() && made.size() != wanted.size())
         proof.wrong = distribute::Disagreement{NodeId(0u), -1, fmt::format("no rank makes {}", name)};

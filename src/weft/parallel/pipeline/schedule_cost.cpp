@@ -36,7 +36,7 @@ Status check(const Times& times, std::int32_t stages) {
         return user_error(fmt::format("expected a {} time of 0 or more, found {}", word, time));
   }
   if (!(times.overlap >= 0 && times.overlap <= 1))
-    return user_error(fmt::format("the part of a pass that overlap hides is from 0 to 1: {}", times.overlap));
+    return user_error(fmt::format("overlap must be from 0 to 1, found {}", times.overlap));
   return {};
 }
 

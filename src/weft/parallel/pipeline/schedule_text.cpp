@@ -143,7 +143,7 @@ class ScheduleReader {
     const Word number = reader_.take();
     if (number.kind != Word::Kind::number || number.number > 1e6 ||
         number.number != std::floor(number.number))
-      return user_error(fmt::format("expected a stage's number, found {}", number.text), {}, number.span);
+      return user_error(fmt::format("expected a stage number, found {}", number.text), {}, number.span);
     WEFT_TRY_STATUS(reader_.expect(":"));
     std::vector<Pass> order;
     while (!reader_.is("STAGE") && !reader_.is("END")) {
@@ -170,7 +170,7 @@ class ScheduleReader {
     if (reader_.accept(".")) {
       const Word chunk = reader_.take();
       if (chunk.kind != Word::Kind::number || chunk.number > 1e6 || chunk.number != std::floor(chunk.number))
-        return user_error(fmt::format("expected a chunk's number, found {}", chunk.text), {}, chunk.span);
+        return user_error(fmt::format("expected a chunk number, found {}", chunk.text), {}, chunk.span);
       pass.chunk = static_cast<std::int32_t>(chunk.number);
     }
     return pass;

@@ -217,7 +217,7 @@ std::string print(const SlicedBoundaries& made) {
                   made.sliced, made.sliced + made.whole, print_bytes(static_cast<double>(made.sent)),
                   print_bytes(static_cast<double>(made.bytes)));
   if (made.scattered > 0)
-    text += fmt::format("; {} sum{} left scattered for it", made.scattered,
+    text += fmt::format("; {} all-reduce{} left as reduce-scatter", made.scattered,
                         made.scattered == 1 ? " is" : "s are");
   return text;
 }

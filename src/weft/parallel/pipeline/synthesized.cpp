@@ -38,7 +38,7 @@ std::string print_list(char letter, const std::vector<std::int32_t>& numbers) {
 }
 
 Error no_such_name(std::string_view name) {
-  return user_error(fmt::format("no name of a synthesized schedule: {}", name),
+  return user_error(fmt::format("not the name of a synthesized schedule: {}", name),
                     "such as synthesized_f10x4_b20x4_w10x4_t0x4_m40x4");
 }
 

@@ -31,7 +31,7 @@ class Verifier {
         if (const Done& done = of(micro, position); !done.weight) {
           const Kind missing = !done.forward ? Kind::forward : !done.backward ? Kind::backward : Kind::weight;
           return user_error(fmt::format(
-              "stage {} never does {}", schedule_.stage_at(position, micro),
+              "stage {} never runs {}", schedule_.stage_at(position, micro),
               print({missing, micro, schedule_.chunk_at(position, micro)}, schedule_.chunks > 1)));
         }
     return {};
@@ -153,7 +153,8 @@ Status verify(const Schedule& schedule, const std::vector<double>& memory) {
   if (schedule.route == Route::line && schedule.chunks != 1)
     return user_error(fmt::format("on a line a stage has one chunk: {}", schedule.chunks));
   if (schedule.route == Route::both_ways && schedule.chunks != 2)
-    return user_error(fmt::format("a stage that serves both ways has two chunks: {}", schedule.chunks));
+    return user_error(
+        fmt::format("a bidirectional schedule has two chunks per stage, found {}", schedule.chunks));
   Verifier verifier(schedule);
   WEFT_TRY_STATUS(verifier.each_once());
   WEFT_TRY_STATUS(verifier.no_deadlock());

@@ -234,7 +234,7 @@ class Cutter {
       p = stretch.end();
       chain_.stretches.push_back(stretch);
     }
-    if (parts.size() < 2) chain_.why_not = "it has no cut that a single value crosses";
+    if (parts.size() < 2) chain_.why_not = "it has no cut with only one live value";
   }
 
   const Graph& graph_;

@@ -128,7 +128,8 @@ Status add_recompute(Recompute& to, std::string_view item, bool quoted) {
   if (item.empty())
     return user_error("expected layers, selective, none or a name to recompute, found nothing");
   if (!quoted && item == kNothing)
-    return to.is_nothing() ? Status() : Status(user_error("none to recompute beside others", print(to)));
+    return to.is_nothing() ? Status()
+                           : Status(user_error("'none' cannot be combined with other items", print(to)));
   bool fresh = true;
   if (!quoted && item == kLayers)
     fresh = !std::exchange(to.layers, true);
@@ -160,7 +161,7 @@ Result<Recompute> read_recompute(std::string_view text) {
       if (item.size() != close + 1) return user_error("expected a comma after a quoted name");
       item = item.substr(1, close - 1);
     }
-    if (none) return user_error("none to recompute beside others", "recompute = 'none'");
+    if (none) return user_error("'none' cannot be combined with other items", "recompute = 'none'");
     none = !quoted && item == kNothing;
     WEFT_TRY_STATUS(add_recompute(made, item, quoted));
     if (comma == std::string_view::npos) break;

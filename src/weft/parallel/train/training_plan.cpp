@@ -76,7 +76,7 @@ class Updater {
     if (goal.every <= 1) return {};
     if (complete_.valid())
       return user_error("accumulate and every cannot be combined: both set when parameters change",
-                        "leave one of them out", goal.span);
+                        "remove one of them", goal.span);
     WEFT_TRY(due, is_each(fmt::format("{}.every", goal.loss), "a loss counts the steps between its updates",
                           goal.every));
     due_ = due;
@@ -409,7 +409,8 @@ Result<std::vector<ValueId>> pick_parameters(const plan::Graph& graph, const Goa
   for (const std::string& pattern : goal.over)
     if (std::ranges::none_of(all, [&](ValueId parameter) { return fits(pattern, name_of(parameter)); }))
       return user_error(fmt::format("{} has no parameter {}", graph.name, pattern),
-                        fmt::format("they are {}; \"d_*\" is all that begin with d_", names_of(graph, all)),
+                        fmt::format("its parameters are {}; \"d_*\" matches all names that begin with d_",
+                                    names_of(graph, all)),
                         goal.span);
   std::vector<ValueId> picked;
   for (const ValueId parameter : all) {

@@ -45,8 +45,8 @@ Status check(const Topology& topology) {
       return user_error(fmt::format("link {} connects {} and {}", l, link.from, link.to),
                         fmt::format("it must connect two different nodes of {}", nodes));
     if (!(link.bytes_per_second > 0) || !std::isfinite(link.bytes_per_second))
-      return user_error(
-          fmt::format("link {} must carry bytes, found {} per second", l, link.bytes_per_second));
+      return user_error(fmt::format("link {} must have a positive bandwidth, found {} bytes per second", l,
+                                    link.bytes_per_second));
     // With at most one hour per link, the sum over any route stays exact in integer picoseconds.
     if (!(link.latency_seconds >= 0) || !(link.latency_seconds <= 3600))
       return user_error(fmt::format("link {} has a latency of {} s", l, link.latency_seconds),
@@ -54,7 +54,7 @@ Status check(const Topology& topology) {
     const std::int32_t other = link.shares_with;
     if (other != -1 && (other < 0 || other >= links || other == l ||
                         topology.links[static_cast<std::size_t>(other)].shares_with != l))
-      return user_error(fmt::format("link {} shares its cable with {}, which does not with it", l, other));
+      return user_error(fmt::format("link {} shares its cable with {}, but not the reverse", l, other));
   }
   return {};
 }

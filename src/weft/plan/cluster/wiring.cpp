@@ -138,7 +138,7 @@ Result<Topology> topology_of(const Cluster& cluster) {
   const double devices = static_cast<double>(cluster.devices());
   const double pairs = within.link.shape == Shape::full ? devices * double(within.size - 1) : 0;
   if (devices * 3 > static_cast<double>(kMostNodes) || pairs > static_cast<double>(kMaxLinks) / 2)
-    return user_error(fmt::format("cluster {} has too many devices to draw every wire: {}", cluster.name,
+    return user_error(fmt::format("cluster {} has too many devices to model every link: {}", cluster.name,
                                   cluster.devices()),
                       "use a cluster with fewer nodes");
   Topology topology;

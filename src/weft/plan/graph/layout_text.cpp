@@ -97,7 +97,7 @@ Result<std::uint16_t> read_border(Pieces& pieces) {
 Result<AxisLayout> read_kind(Pieces& pieces, const Type& type, const Symbols& symbols) {
   const auto expected = [&](std::string_view what) {
     return user_error(fmt::format("expected {} in a layout, found {}", what, pieces.found()),
-                      "say what each mesh axis holds: \"sliced(b) on gpu, partial(sum) on node\"");
+                      "state a layout per mesh axis: \"sliced(b) on gpu, partial(sum) on node\"");
   };
   const std::string before = pieces.found();
   const std::optional<std::string> kind = pieces.word();
@@ -135,8 +135,9 @@ Status check_one_monoid(std::span<const NamedLayout> named) {
   for (const NamedLayout& one : named) {
     if (!one.layout.is_partial()) continue;
     if (first != Monoid::none && one.layout.monoid != first)
-      return user_error(fmt::format("a layout holds addends of one kind, found partial({}) and partial({})",
-                                    name(first), name(one.layout.monoid)));
+      return user_error(
+          fmt::format("a layout may have only one kind of partial, found partial({}) and partial({})",
+                      name(first), name(one.layout.monoid)));
     first = one.layout.monoid;
   }
   return {};
@@ -149,7 +150,7 @@ Status check_borders(std::span<const NamedLayout> named, const Symbols& symbols)
     const auto cuts = [&](const NamedLayout& other) { return other.layout.slices(one.layout.index); };
     if (std::ranges::count_if(named, cuts) > 1)
       return user_error(
-          fmt::format("an index with borders is cut on one axis only, found {} on {} and another",
+          fmt::format("an index with borders may be sliced on one mesh axis only, found {} on {} and another",
                       print(one.layout, symbols), one.axis));
   }
   return {};

@@ -47,9 +47,10 @@ Status verify_phases(const Graph& graph, NodeId id) {
   const Phase phase = graph.phase(id);
   for (const ValueId input : graph.node(id).inputs)
     if (const Phase made = graph.phase(graph.value(input).producer); made > phase)
-      return user_error(fmt::format("runs in the {} phase and reads %{}, which is made in the {} phase",
-                                    name(phase), input.value, name(made)),
-                        "a node reads from its own phase or an earlier one: forward, backward, update");
+      return user_error(
+          fmt::format("runs in the {} phase and reads %{}, which is made in the {} phase", name(phase),
+                      input.value, name(made)),
+          "a node may read only from its own phase or an earlier one: forward, backward, update");
   return {};
 }
 

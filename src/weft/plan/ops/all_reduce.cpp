@@ -41,7 +41,7 @@ class AllReduce final : public Communication {
     WEFT_TRY_STATUS(expect_between("every", node.integer(kAllReduceEvery), 1, kMaxStepsBetweenSums));
     if (node.integer(kAllReduceEvery) > 1 &&
         plan::find_monoid(node.word(kAllReduceKind)) != plan::Monoid::sum)
-      return user_error("all-reduce: only sums are made every few steps");
+      return user_error("all-reduce: every needs kind=sum");
     return Communication::infer(node, results);
   }
 

@@ -108,7 +108,7 @@ Result<AttentionGeometry> check_attention_geometry(const NodeView& node, std::si
   WEFT_TRY_STATUS(pick(k.dims, {&over, 1}, node));
   WEFT_TRY_STATUS(pick(v.dims, {&over, 1}, node));
   if (q.has(over) || k.has(along) || v.has(along) || contains(node.indices(kAttentionInner), along))
-    return user_error(fmt::format("queries lie along one index and keys along another: found q{}, k{}, v{}",
+    return user_error(fmt::format("queries and keys need two different indices: found q{}, k{}, v{}",
                                   text(q.dims, node), text(k.dims, node), text(v.dims, node)));
   const AttentionGeometry of = attending(node);
   const auto belongs = [&](const Type& type, std::string_view what, bool has_inner) -> Status {
@@ -118,7 +118,7 @@ Result<AttentionGeometry> check_attention_geometry(const NodeView& node, std::si
           : has_dim(of.rows, dim.index) ? q.size_of(dim.index) == dim.size
                                         : has_inner && summed && q.size_of(dim.index) == dim.size)
         continue;
-      return user_error(fmt::format("{} does not go with q: found q {}, {} {}", what,
+      return user_error(fmt::format("{} does not match q: found q {}, {} {}", what,
                                     print(q, node.graph().symbols()), what,
                                     print(type, node.graph().symbols())));
     }
@@ -128,7 +128,7 @@ Result<AttentionGeometry> check_attention_geometry(const NodeView& node, std::si
   for (const Dim& dim : v.dims)
     if (has_dim(of.rows, dim.index) ? q.size_of(dim.index) != dim.size
                                     : dim.index == over && dim.size != of.over.size)
-      return user_error(fmt::format("v does not go with q and k: found q {}, k {}, v {}",
+      return user_error(fmt::format("v does not match q and k: found q {}, k {}, v {}",
                                     print(q, node.graph().symbols()), print(k, node.graph().symbols()),
                                     print(v, node.graph().symbols())));
   if (mask < node.input_count()) {

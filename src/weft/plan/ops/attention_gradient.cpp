@@ -35,9 +35,10 @@ class AttentionGradient final : public OperatorOf<AttentionGradient> {
     const DimList attended = attention_result_dims(of);
     for (const std::size_t i : {3u, 5u})
       if (node.input_type(i).dtype != dtype || !std::ranges::equal(node.input_type(i).dims, attended))
-        return user_error(fmt::format("operand {} must be as attention's result: expected {}, found {}", i,
-                                      print(plan::Type{dtype, attended}, node.graph().symbols()),
-                                      print(node.input_type(i), node.graph().symbols())));
+        return user_error(
+            fmt::format("operand {} must have the type of attention's result: expected {}, found {}", i,
+                        print(plan::Type{dtype, attended}, node.graph().symbols()),
+                        print(node.input_type(i), node.graph().symbols())));
     const plan::Type sums{log_sum_dtype(dtype), of.rows};
     if (node.input_type(4).dtype != sums.dtype || !std::ranges::equal(node.input_type(4).dims, sums.dims))
       return user_error(fmt::format("operand 4 must be a number for each row: expected {}, found {}",

@@ -257,7 +257,8 @@ Result<ValueId> add_conv2d_transpose(Graph& graph, ValueId x, ValueId w, const C
         (from.dims[3].size - 1) * window.stride + by.dims[3].size - 2 * padding_w + extra}}};
   for (const plan::Dim& dim : dims)
     if (dim.size < 1)
-      return user_error(fmt::format("padding leaves nothing of index {}", graph.text(dim.index)));
+      return user_error(
+          fmt::format("padding is too large: index {} would have no elements", graph.text(dim.index)));
   const Symbol channels = from.dims[1].index, named = by.dims[0].index;
   const plan::DType dtype = from.dtype;
   WEFT_TRY(renamed, add_rename(graph, x, {&channels, 1}, {&named, 1}));

@@ -176,7 +176,7 @@ std::string error_bound_text(CodecKind kind) {
     case CodecKind::bf16: return "|x| / 256";
     case CodecKind::one_bit: return "m";
     case CodecKind::top_k: return "the k-th largest";
-    case CodecKind::low_rank: return "the length of a row";
+    case CodecKind::low_rank: return "the norm of a row";
   }
   return "m";
 }

@@ -21,7 +21,7 @@ Status Communication::infer(const plan::NodeView& node, plan::ResultTypes& resul
     for (std::size_t i = 0; i < node.input_count(); ++i) {
       WEFT_TRY_STATUS(expect(node, i, Elements::number));
       if (node.input_type(i).dtype != node.input_type(0).dtype)
-        return user_error(fmt::format("what travels together must have one dtype, found {} and {}",
+        return user_error(fmt::format("values in one bucket must have the same dtype, found {} and {}",
                                       plan::name(node.input_type(0).dtype),
                                       plan::name(node.input_type(i).dtype)));
     }

@@ -30,7 +30,8 @@ class Constant final : public OperatorOf<Constant> {
     const double value = node.real(kConstantValue);
     const plan::DType dtype = node.dtype(kConstantDType);
     if (is_integer(dtype) && (!std::isfinite(value) || std::trunc(value) != value))
-      return user_error(fmt::format("a constant of {} must be whole, found {}", plan::name(dtype), value));
+      return user_error(
+          fmt::format("a constant of {} must be an integer, found {}", plan::name(dtype), value));
     if (dtype == plan::DType::boolean && value != 0 && value != 1)
       return user_error(fmt::format("a constant of bool must be 0 or 1, found {}", value));
     return results.add(dtype, {});

@@ -46,7 +46,7 @@ constexpr std::size_t kCodecWord = 0, kCodecBlock = 1, kCodecSegment = 2, kEncod
 Status check_codec(const NodeView& node) {
   const std::string_view word = node.word(kCodecWord);
   if (!find_codec(word))
-    return user_error(fmt::format("no codec: {}", word), did_you_mean(word, codec_names()));
+    return user_error(fmt::format("unknown codec: {}", word), did_you_mean(word, codec_names()));
   constexpr std::int64_t kLargestBlock = std::int64_t{1} << 30;
   if (*find_codec(word) == CodecKind::low_rank)
     return expect_between("block", node.integer(kCodecBlock), 1, kLargestBlock);
@@ -67,7 +67,7 @@ Result<CodeSegments> segments_of(const NodeView& node, std::span<const plan::Dim
   const std::int64_t segment = node.integer(kCodecSegment), first = row.front().size;
   WEFT_TRY_STATUS(expect_between("segment", segment, 1, std::max<std::int64_t>(first, 1)));
   if (first % segment != 0)
-    return user_error(fmt::format("segments of {} do not make up index {} of {}", segment,
+    return user_error(fmt::format("segments of {} do not divide index {} of size {}", segment,
                                   node.text(row.front().index), first));
   const std::int64_t numbers = segment * points_of(row.subspan(1));
   const Codec codec = read_codec(node);
@@ -98,7 +98,7 @@ plan::Signature coded_loops(const NodeView& node, Symbol codes) {
 // Codecs compute in f32: the extra bits of a wider dtype would be lost before encoding.
 Status expect_short_real(const NodeView& node, plan::DType dtype) {
   if (is_real(dtype) && dtype != plan::DType::f64 && !plan::is_f8(dtype)) return {};
-  return user_error(fmt::format("{} is of f32, bf16 or f16, found {}", node.op().name(), plan::name(dtype)));
+  return user_error(fmt::format("{} needs f32, bf16 or f16, found {}", node.op().name(), plan::name(dtype)));
 }
 
 // The codes of a segment over the field: some function of all its numbers and the position.
@@ -131,7 +131,7 @@ class Encode final : public OperatorOf<Encode> {
                                     node.text(node.symbol(kEncodeInto)),
                                     print_indices(x.dims, node.graph().symbols())));
     const DimList row = without(x.dims, node.indices(kEncodeKeep));
-    if (row.empty()) return user_error("encode needs an index that is not kept: the row that it codes");
+    if (row.empty()) return user_error("encode needs an index that is not kept: the row to encode");
     WEFT_TRY(segments, segments_of(node, row));
     DimList dims = without(x.dims, indices_of(row));
     dims.push_back({node.symbol(kEncodeInto), segments.count * segments.words});

@@ -44,7 +44,7 @@ Result<GlobalOffset> read_global_offset(const plan::Type& slice, std::int64_t be
     elements *= place.sizes[i];
   }
   if (fits && begin < elements && last < elements - begin) return place;
-  return user_error(fmt::format("a slice of {} elements from {} does not lie within a whole of [{}]",
+  return user_error(fmt::format("a slice of {} elements from {} exceeds the whole tensor of [{}]",
                                 slice.elements(), begin, fmt::join(place.sizes, ", ")));
 }
 

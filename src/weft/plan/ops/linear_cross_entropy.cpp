@@ -67,7 +67,7 @@ class LinearCrossEntropy final : public OperatorOf<LinearCrossEntropy> {
       const plan::Type bias = node.input_type(kBias);
       if (bias.rank() != 1 || !bias.has(over) || bias.dtype != hidden.dtype)
         return user_error(
-            fmt::format("operand 3 must have the classes alone and the dtype of operand 0, found {}",
+            fmt::format("operand 3 must have only the class index and the dtype of operand 0, found {}",
                         print(bias, node.graph().symbols())));
     }
     WEFT_TRY_STATUS(join_inputs(node));
@@ -75,8 +75,9 @@ class LinearCrossEntropy final : public OperatorOf<LinearCrossEntropy> {
     WEFT_TRY_STATUS(expect_over(node, 1, {&over, 1}));
     const std::vector<Symbol> of_words = indices_of(without(words.dims, {&over, 1}));
     if (!std::ranges::is_permutation(of_words, node.indices(kLinearLossInner)))
-      return user_error(fmt::format("operand 1 must have the classes and what is summed alone, found {}",
-                                    print(words, node.graph().symbols())));
+      return user_error(
+          fmt::format("operand 1 must have only the class index and the inner indices, found {}",
+                      print(words, node.graph().symbols())));
     const DimList rows = without(hidden.dims, node.indices(kLinearLossInner));
     if (hidden.has(over) || !std::ranges::is_permutation(rows, label.dims))
       return user_error(fmt::format("operand 2 must have a label for each row: expected {}, found {}",
@@ -114,7 +115,7 @@ class LinearCrossEntropy final : public OperatorOf<LinearCrossEntropy> {
     WEFT_TRY_STATUS(only_through_first(g));
     const NodeView& node = g.node();
     if (node.integer(kLinearLossSlopes) == 0)
-      return user_error("a loss with slopes=0 has no gradient: its slopes are made along with it");
+      return user_error("a loss with slopes=0 has no gradient: set slopes=1");
     Formula f(g.graph);
     const plan::ValueId dloss = g.of_result();
     for (std::size_t i = 0; i < node.input_count(); ++i) {

@@ -66,11 +66,11 @@ class Exchanging final : public OperatorOf<Exchanging> {
     WEFT_TRY_STATUS(expect_between("tag", what.tag, 0, plan::kLargestTag));
     WEFT_TRY_STATUS(expect_between("parts", what.calls, 1, kMostParts));
     if (what.calls > 1 && what.kind != ExchangeKind::all_reduce)
-      return user_error(fmt::format("an exchange in parts is an all-reduce, found {}", name_of(node)));
+      return user_error(fmt::format("only an all-reduce may have parts, found {}", name_of(node)));
     WEFT_TRY_STATUS(check_priority(what.priority));
     if (what.priority != kNormalPriority && what.kind != ExchangeKind::all_reduce)
       return user_error(
-          fmt::format("an exchange of {} priority is an all-reduce, found {}", what.priority, name_of(node)));
+          fmt::format("only an all-reduce may have {} priority, found {}", what.priority, name_of(node)));
     if (what.kind == ExchangeKind::broadcast_from || what.kind == ExchangeKind::halo || is_message(what.kind))
       WEFT_TRY_STATUS(expect_between("by", what.by, 0, what.ranks - 1));
     WEFT_TRY_STATUS(check_sides(node, what));
@@ -79,9 +79,9 @@ class Exchanging final : public OperatorOf<Exchanging> {
       const plan::Type type = node.input_type(i);
       if (what.kind != ExchangeKind::all_reduce || !what.takes)
         return user_error(
-            fmt::format("an exchange of several values is an all-reduce, found {}", name_of(node)));
+            fmt::format("only an all-reduce may have several operands, found {}", name_of(node)));
       if (type.dtype != node.input_type(0).dtype)
-        return user_error(fmt::format("what travels together must have one dtype, found {} and {}",
+        return user_error(fmt::format("values in one bucket must have the same dtype, found {} and {}",
                                       plan::name(node.input_type(0).dtype), plan::name(type.dtype)));
       WEFT_TRY_STATUS(results.add(type));
     }
@@ -115,8 +115,8 @@ class Exchanging final : public OperatorOf<Exchanging> {
                        takes = what.takes ? node.type(kExchangeType).size_of(what.joins) : 0;
     if (gives == given && takes == taken) return {};
     return user_error(
-        fmt::format("the blocks of a halo say that rank {} gives {} and takes {}, found {} and {}", what.by,
-                    given, taken, gives, takes));
+        fmt::format("by its blocks, rank {} of a halo sends {} and receives {} elements, found {} and {}",
+                    what.by, given, taken, gives, takes));
   }
 
   // Operand and result agree on every index that is neither joined nor scattered. Along those, one
@@ -131,16 +131,16 @@ class Exchanging final : public OperatorOf<Exchanging> {
         what.kind == ExchangeKind::reduce_scatter || what.kind == ExchangeKind::all_to_all;
     if (uses_along && (node.text(is_gather ? what.joins : what.parts).empty() ||
                        (is_gather && is_scatter && node.text(what.parts).empty())))
-      return user_error(fmt::format("{} needs the index it goes along", node.word(kExchangeKind)));
+      return user_error(fmt::format("{} needs the index to communicate along", node.word(kExchangeKind)));
     if (what.joins.valid() && what.joins == what.parts)
       return user_error(
           fmt::format("all-to-all needs two different indices, found {} twice", node.text(what.joins)));
     if (is_halo) WEFT_TRY_STATUS(check_halo(node, what));
     if (is_message(what.kind) &&
         (what.gives != (what.kind == ExchangeKind::send) || what.gives == what.takes))
-      return user_error("send has an operand and takes nothing, receive has none and takes");
+      return user_error("send needs an operand and takes=0; receive needs no operand and takes=1");
     if (!what.takes) {
-      if (to.rank() != 0) return user_error("an exchange that takes nothing has a type without indices");
+      if (to.rank() != 0) return user_error("an exchange with takes=0 must have a type without indices");
       if (what.gives && what.parts.valid())
         WEFT_TRY_STATUS(pick(node.input_type(0).dims, {&what.parts, 1}, node));
       return {};
@@ -173,7 +173,7 @@ Status check_priority(std::string_view priority) {
 
 ExchangeKind exchange_kind(const NodeView& node) {
   const auto kind = plan::find_exchange_kind(node.word(kExchangeKind));
-  WEFT_CHECK(kind.has_value(), "an exchange of no kind");
+  WEFT_CHECK(kind.has_value(), "unknown kind of exchange");
   return *kind;
 }
 

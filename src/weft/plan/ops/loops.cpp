@@ -73,7 +73,7 @@ Status expect(const NodeView& node, std::size_t operand, Elements elements) {
     return user_error(fmt::format("operand {} must be {}, found {}", operand, kind, name(dtype)));
   };
   if (plan::is_f8(dtype) && elements != Elements::any)
-    return user_error(fmt::format("operand {} is {}, which is stored and multiplied, not computed with",
+    return user_error(fmt::format("operand {} is {}, which supports only storage and matrix products",
                                   operand, name(dtype)),
                       "cast it to bf16 or f32");
   switch (elements) {

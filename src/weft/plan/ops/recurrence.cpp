@@ -41,7 +41,7 @@ class Recurrence final : public OperatorOf<Recurrence> {
     for (const plan::Dim& dim : decay.dims)
       if (!x.has(dim.index))
         return user_error(
-            fmt::format("the decay of a recurrence has only indices of what it runs over, found {} "
+            fmt::format("the decay of a recurrence must have only indices of x, found {} "
                         "and {}",
                         print_indices(decay.dims, node.graph().symbols()),
                         print_indices(x.dims, node.graph().symbols())));

@@ -74,7 +74,7 @@ class Source final : public OperatorOf<Source> {
 
   template <class T>
   void evaluate(Evaluation<T>&) const {
-    WEFT_CHECK(false, "a source is given its value, it does not compute it");
+    WEFT_CHECK(false, "a source does not compute its value");
   }
 
  private:

@@ -65,7 +65,7 @@ Result<Results> cut_along(const AtAxis& at, const plan::Signature& signature, st
   for (std::size_t j = 0; j < at.operands.size(); ++j) {
     const std::optional<AxisLayout> needed = ops::operand_layout(at.node, signature, loop, j, at.ranks);
     if (!needed)
-      return at.error(fmt::format("windows along {} reach too far to be cut", at.node.text(index)),
+      return at.error(fmt::format("windows along {} are too wide to slice it", at.node.text(index)),
                       fmt::format("all-gather operand {} along {} first", i, at.node.text(index)));
     if (serves(at.operands[j], *needed, slides)) continue;
     return at.error(fmt::format("with operand {} {}, operand {} must be {}", i, at.text(at.operands[i]), j,
@@ -91,13 +91,14 @@ Result<Results> carry(const AtAxis& at, std::size_t i) {
   std::vector<bool> addends;
   for (const AxisLayout& operand : at.operands) {
     if (!operand.is_replicated() && operand != at.operands[i])
-      return at.error("addends go with addends of their kind and with replicated operands only");
+      return at.error(
+          "partial operands can only be combined with partial operands of the same kind and replicated ones");
     addends.push_back(operand.is_partial());
   }
   if (!carries(at.node, monoid, addends))
-    return at.error(
-        fmt::format("{} does not carry {} through from there", at.node.op().name(), at.text(at.operands[i])),
-        fmt::format("all-reduce operand {} first", i));
+    return at.error(fmt::format("{} cannot be applied before {} is reduced", at.node.op().name(),
+                                at.text(at.operands[i])),
+                    fmt::format("all-reduce operand {} first", i));
   return Results(at.node.result_count(), at.operands[i]);
 }
 
@@ -110,7 +111,7 @@ Result<Results> results_on(const AtAxis& at, const plan::Signature& signature) {
   if (const std::size_t i = first(Kind::partial); i < at.operands.size()) return carry(at, i);
   if (first(Kind::varying) < at.operands.size()) {
     if (first(Kind::sliced) < at.operands.size())
-      return at.error("varying operands go with varying and replicated ones only");
+      return at.error("varying operands can only be combined with varying and replicated ones");
     return Results(at.node.result_count(), AxisLayout::varying());
   }
   if (supports_ring_attention(at.node) && at.operands == ring_operands(at.node)) return ring_results(at.node);
@@ -138,7 +139,7 @@ Status check_blocks(const NodeView& node, const plan::Signature& signature, cons
       const plan::Share &fine = split ? before : after, &coarse = split ? after : before;
       if (fine == plan::Share{coarse.begin * step, coarse.size * step}) continue;
       return user_error(
-          fmt::format("node {}: blocks of {} are no blocks of {}: {} and {} over {}",
+          fmt::format("node {}: blocks of {} do not match blocks of {}: {} and {} over {}",
                       describe(node.graph(), node.id()), node.text(x.dims[from].index),
                       node.text(y.dims[to].index), x.dims[from].size, y.dims[to].size, print(mesh)),
           "all-gather it first");
@@ -163,7 +164,7 @@ Status check_segments(const NodeView& node, const Mesh& mesh, const Layout& oper
         coded.begin == held.begin / steps * segments.words &&
         coded.size == held.size / steps * segments.words)
       continue;
-    return user_error(fmt::format("node {}: {} over {} is not cut between segments of {}",
+    return user_error(fmt::format("node {}: {} over {} is not sliced between segments of {}",
                                   describe(node.graph(), node.id()), node.text(numbers.dims[first].index),
                                   print(mesh), steps),
                       "all-gather it first");
@@ -176,7 +177,7 @@ Status check_ring(const NodeView& node, const Mesh& mesh, std::span<const Layout
   const std::vector<std::size_t> axes = ring_axes(node, layouts);
   if (axes.size() < 2) return {};
   return user_error(
-      fmt::format("node {}: keys go around along one mesh axis, found {} and {}",
+      fmt::format("node {}: ring attention needs keys sliced along one mesh axis, found {} and {}",
                   describe(node.graph(), node.id()), mesh.axes[axes[0]].name, mesh.axes[axes[1]].name),
       "all-gather keys and values on the inner axis first");
 }
@@ -191,10 +192,11 @@ Status check_sliding(const NodeView& node, const Mesh& mesh, std::span<const Lay
       const Layout& held = layouts[node.input(i).value];
       if (std::ranges::count_if(held.axes, [&](const AxisLayout& axis) { return axis.slices(index); }) < 2)
         continue;
-      return user_error(fmt::format("node {}: windows slide along {}, which one mesh axis may cut; it is {}",
-                                    describe(node.graph(), node.id()), node.text(index),
-                                    print(held, mesh, node.graph().symbols())),
-                        "all-gather it on the inner axis first");
+      return user_error(
+          fmt::format("node {}: windows slide along {}, so only one mesh axis may slice it; it is {}",
+                      describe(node.graph(), node.id()), node.text(index),
+                      print(held, mesh, node.graph().symbols())),
+          "all-gather it on the inner axis first");
     }
   return {};
 }
@@ -284,9 +286,9 @@ Result<Layout> layout_of_exchange(const NodeView& node, const ops::Communication
                                   node.text(there.index), mesh.axes[other].name));
     // An inner axis slices the blocks of the outer ones: slice outer first, and undo it last.
     if (other > axis && there.is_sliced() && (there.index == exchange.join || there.index == exchange.keep))
-      return at.error(
-          fmt::format("{} is also sliced inside, on {}", node.text(there.index), mesh.axes[other].name),
-          fmt::format("all-gather on {} first", mesh.axes[other].name));
+      return at.error(fmt::format("{} is also sliced on the inner axis {}", node.text(there.index),
+                                  mesh.axes[other].name),
+                      fmt::format("all-gather on {} first", mesh.axes[other].name));
   }
   Layout result = operand;
   WEFT_TRY(given, exchanged(at, exchange));

@@ -87,8 +87,8 @@ Result<plan::ValueId> add_part(plan::Graph& graph, plan::ValueId value, Symbol a
                                Share part) {
   if (part == held) return value;
   if (part.begin < held.begin || part.end() > held.end())
-    return user_error(fmt::format("its windows see elements {} to {} along {}, it holds {} to {}", part.begin,
-                                  part.end(), graph.text(along), held.begin, held.end()));
+    return user_error(fmt::format("its windows read elements {} to {} along {}, but it holds {} to {}",
+                                  part.begin, part.end(), graph.text(along), held.begin, held.end()));
   return ops::add_slice(graph, value, along, part.begin - held.begin, part.end() - held.begin);
 }
 

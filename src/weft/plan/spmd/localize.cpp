@@ -63,7 +63,7 @@ Result<LocalPlan> Localizer::run() && {
     const bool is_left_out =
         exchanges_ == Exchanges::stay && !ops::is_source(node.op()) && !ops::is_needed(node, last);
     if (Status status = is_left_out ? Status() : add(node); !status.ok())
-      return user_error(fmt::format("node {} cannot be cut for rank {}: {}", describe(graph_, node.id()),
+      return user_error(fmt::format("node {} cannot be sliced for rank {}: {}", describe(graph_, node.id()),
                                     rank_, status.error().message),
                         status.error().hint);
     local_.ends.push_back(local_.graph.node_count());

@@ -198,7 +198,8 @@ class MeshRun {
     for (std::size_t rank = 0; rank < ranks_; ++rank) {
       const NodeView first = locals_[rank].graph.view(plan::NodeId(making[rank].at));
       const ops::LocalExchange what = ops::read_local_exchange(first);
-      WEFT_CHECK(what.kind == ops::ExchangeKind::permute_ranks, "a node may pass its operands around alone");
+      WEFT_CHECK(what.kind == ops::ExchangeKind::permute_ranks,
+                 "only permute-ranks exchanges may occur within a node");
       const auto axis = static_cast<std::size_t>(mesh_.find(what.axis));
       if (mesh_.coordinate(static_cast<std::int32_t>(rank), axis) != 0) continue;  // once per group
       const std::vector<std::int32_t> members = mesh_.group(static_cast<std::int32_t>(rank), axis);

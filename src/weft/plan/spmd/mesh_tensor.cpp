@@ -101,7 +101,7 @@ Result<ops::Tensor<T>> join_bordered(std::span<const ops::Tensor<T>* const> shar
   for (std::int32_t i = 0; i < ranks; ++i)
     if (!same_bits(*shares[static_cast<std::size_t>(i)], block_of(joined, dim, share_of(i))))
       return user_error(
-          fmt::format("the borders of share {} along mesh axis {} are not its neighbours'", i, axis));
+          fmt::format("the borders of share {} along mesh axis {} differ from its neighbours", i, axis));
   return joined;
 }
 
@@ -162,8 +162,7 @@ Result<ops::Tensor<T>> join_from_mesh(const MeshTensor<T>& held, const plan::Typ
     const auto ranks = static_cast<std::size_t>(mesh.axes[axis].ranks);
     const AxisLayout& layout = held.layout.axes[axis];
     if (layout.is_varying())
-      return user_error(
-          fmt::format("the ranks along mesh axis {} hold values of their own", mesh.axes[axis].name));
+      return user_error(fmt::format("the value varies along mesh axis {}", mesh.axes[axis].name));
     std::vector<ops::Tensor<T>> joined;
     for (std::size_t first = 0; first < parts.size(); first += ranks) {
       std::vector<const ops::Tensor<T>*> group;

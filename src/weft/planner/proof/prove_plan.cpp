@@ -165,7 +165,8 @@ class SmallModels {
       if (const std::string_view name = model_.text(output.name);
           !has_output(small.graph, name) && output.value.value < small.graph.value_count())
         plan::Transplant(model_, small.graph).output(output, output.value);
-    if (cost::plan_flops(small.graph) > kMostFlops) return user_error("too much to compute by definition");
+    if (cost::plan_flops(small.graph) > kMostFlops)
+      return user_error("too large for the reference interpreter");
     return small;
   }
 
@@ -545,11 +546,10 @@ Result<SmallProof> prove_written_plan(const Knowledge& state, const Prepared& pr
   if (!proof.proof.holds()) return proof;
   WEFT_TRY(open, distribute::decompose_nodes(prepared.plan.graph, plan.opened));
   if (const plan::NodeId untold = distribute::find_changed_integers(open, plan); untold.valid())
-    return user_error(
-        fmt::format(
-            "the plan could not be proven: node {} uses whole numbers in a way that small sizes do not show",
-            describe(plan.graph, untold)),
-        "write the plan at small sizes: it is then proven at its own sizes");
+    return user_error(fmt::format("the plan could not be proven: node {} uses integers in a way that a proof "
+                                  "at small sizes does not cover",
+                                  describe(plan.graph, untold)),
+                      "write the plan at small sizes: it is then proven at its own sizes");
   return proof;
 }
 

@@ -9,13 +9,13 @@ namespace weft::search {
 namespace {
 
 constexpr Requirement kRequirements[] = {
-    {"all_reduce_window", "it holds back sums of one backward pass, and each micro-batch has its own",
+    {"all_reduce_window", "it limits the all-reduces of one backward pass, and each micro-batch has its own",
      [](const Asked& asked) { return asked.credit > 0; }, nullptr},
     {"gradient_delay", "stages would apply gradients of different steps",
      [](const Asked& asked) { return asked.delay > 0; }, check_delayable},
     {"parameter_servers", "each stage would need servers of its own",
      [](const Asked& asked) { return asked.servers > 0; }, nullptr},
-    {"sync_every", "a rank that holds one stage cannot learn by itself",
+    {"sync_every", "a rank that holds one stage cannot train alone",
      [](const Asked& asked) { return asked.sync_every > 1; }, check_learns_alone},
 };
 
@@ -34,7 +34,7 @@ Status check_in_time(const Asked& asked) {
     if (one.is_asked(asked))
       return user_error(
           fmt::format("{} cannot be combined with {}: {}", one.setting, kStagesOrMicroBatches, one.reason),
-          "leave out one of them");
+          "remove one of them");
   return {};
 }
 

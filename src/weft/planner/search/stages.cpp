@@ -148,7 +148,8 @@ Result<Choice> sync_stage(const Problem& problem, Choice choice, StageReport& re
   }
   const auto steps = static_cast<double>(every);
   report.said = fmt::format(
-      "{} gradient{} stay on their ranks; every {} steps {} of parameters are averaged in {}: {} and {} per "
+      "{} gradient{} not summed across ranks; every {} steps {} of parameters are averaged in {}: {} and {} "
+      "per "
       "step",
       made.gradients, made.gradients == 1 ? "" : "s", every, print_bytes(static_cast<double>(made.bytes)),
       print_seconds(seconds), print_bytes(static_cast<double>(made.bytes) / steps),

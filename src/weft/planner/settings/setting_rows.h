@@ -105,7 +105,7 @@ constexpr SettingSpec running_file(std::string_view name, std::string_view summa
   return {name, summary, decides,
           [](Settings& settings, const language::syntax::Value& value) -> Status {
             if (value.kind != language::syntax::ValueKind::text)
-              return user_error("expected the name of a file",
+              return user_error("expected a file name",
                                 kField == &RunOptions::checkpoint
                                     ? "for example: checkpoint = 'digits.safetensors'"
                                     : "for example: checkpoint_best = 'best.safetensors'",

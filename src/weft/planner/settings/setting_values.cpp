@@ -79,7 +79,7 @@ std::string print_truth_or_automatic(const std::optional<bool>& setting) {
 }
 
 Result<std::optional<measure::Network>> network_of(const Value& value) {
-  constexpr std::string_view kExample = "for example: network = '1.2 GB/s, 30 us'; '' is to measure it";
+  constexpr std::string_view kExample = "for example: network = '1.2 GB/s, 30 us'; '' measures it";
   if (value.kind != ValueKind::text)
     return user_error("expected a rate and a latency as text", std::string(kExample), value.span);
   if (value.text.empty()) return std::optional<measure::Network>();
@@ -129,7 +129,7 @@ Result<std::vector<std::string>> stages_to_leave_out(const Value& value) {
     std::vector<std::string_view> names = search::stage_names();
     std::erase(names, "distribute");
     if (stage == "distribute")
-      return user_error("the stage distribute cannot be skipped: a plan for several devices needs it",
+      return user_error("the planner stage distribute cannot be skipped: a plan for several devices needs it",
                         "distribution = '..' gives a distribution without a search", value.span);
     if (std::ranges::find(names, stage) == names.end()) {
       std::string hint = did_you_mean(stage, names);

@@ -213,7 +213,7 @@ constexpr SettingSpec kSpecs[] = {
      Decides::host,
      [](Settings& settings, const Value& value) -> Status {
        if (value.kind != ValueKind::text)
-         return user_error("expected the name of a file", "for example: log = 'loss.csv'", value.span);
+         return user_error("expected a file name", "for example: log = 'loss.csv'", value.span);
        settings.running.log = value.text;
        return {};
      },
@@ -522,7 +522,7 @@ std::string other_word_for(std::string_view name) {
       {"batch_size", "the batch is a size of the model: its first index, WITH (b = 32)"},
       {"epochs", "TRAIN counts steps: STEPS 1000"},
       {"dtype", "it is written precision = bf16"},
-      {"gpus", "say what to plan for with ON: ON pod, ON h100"},
+      {"gpus", "name the target with ON: ON pod, ON h100"},
       {"dp", "HINT DP 4, or in full: distribution = 'rank=4: slice b'"},
       {"tp", "HINT TP 8, or in full: distribution = 'gpu=8: slice h, f'"},
       {"pp", "HINT PP 4, or in full: distribution = 'stage=4: stage; micro=8; schedule 1f1b'"},
@@ -617,7 +617,7 @@ Result<std::vector<language::SizeOverride>> apply_list(Settings& settings,
     const bool is_size = std::ranges::find(sizes, setting.name.text) != sizes.end();
     const std::string_view name = is_size ? setting.name.text : current_name(setting.name.text);
     if (std::ranges::find(given, name) != given.end())
-      return user_error(fmt::format("{} is given twice", name), "leave out one of them", setting.name.span);
+      return user_error(fmt::format("{} is given twice", name), "remove one of them", setting.name.span);
     given.push_back(name);
     if (is_size) {
       if (setting.value.kind != ValueKind::number || !setting.value.number.is_whole)

@@ -24,7 +24,7 @@ bool names_all_reduce(const Settings& settings) {
 // Rows for training come first.
 constexpr Combination kLearning[] = {
     {"sync_every", "codecs", "ranks average parameters, and codecs compress what is sent in every step",
-     "leave out one of them",
+     "remove one of them",
      [](const Settings& settings, const Target&) {
        return settings.sync_every > 1 && settings.codecs.any();
      }},
@@ -37,10 +37,10 @@ constexpr Combination kLearning[] = {
      [](const Settings& settings, const Target&) {
        return settings.sync_every > 1 && computes_in(settings, plan::DType::f64);
      }},
-    {"gradient_delay", "sync_every", "a delayed gradient is summed in every step", "leave out one of them",
+    {"gradient_delay", "sync_every", "a delayed gradient is summed in every step", "remove one of them",
      [](const Settings& settings, const Target&) { return settings.delay > 0 && settings.sync_every > 1; }},
     {"gradient_delay", "codecs",
-     "what a codec lost is sent with the next gradient, which is then one step late", "leave out one of them",
+     "the codec error is added to the next gradient, which would be one step late", "remove one of them",
      [](const Settings& settings, const Target&) { return settings.delay > 0 && settings.codecs.any(); }},
     {"gradient_delay", "precision = f16", "the loss scale may have changed when a gradient is applied",
      "precision = bf16 has the range of f32",
@@ -54,11 +54,10 @@ constexpr Combination kAlways[] = {
      [](const Settings& settings, const Target& target) {
        return settings.servers > 0 && target.devices() < 2;
      }},
-    {"parameter_servers", "ON GPU", "ranks on one GPU reach each other's memory",
-     "leave out parameter_servers",
+    {"parameter_servers", "ON GPU", "ranks on one GPU share its memory", "leave out parameter_servers",
      [](const Settings& settings, const Target& target) { return settings.servers > 0 && target.on_gpu(); }},
     {"parameter_servers", "ranks of a launcher",
-     "LOCAL starts servers as processes, and a launcher starts ranks alone", "leave out parameter_servers",
+     "LOCAL starts servers as processes, but a launcher starts only ranks", "leave out parameter_servers",
      [](const Settings& settings, const Target& target) {
        return settings.servers > 0 && target.on_processors() && run::launched_ranks() > 1;
      }},
@@ -67,8 +66,8 @@ constexpr Combination kAlways[] = {
      [](const Settings& settings, const Target& target) {
        return settings.servers > 0 && !target.runs_here() && !has_network(target);
      }},
-    {"parameter_servers", "algorithm = 'all_reduce_..'", "both say what runs all-reduces",
-     "leave out one of them",
+    {"parameter_servers", "algorithm = 'all_reduce_..'", "both select the all-reduce algorithm",
+     "remove one of them",
      [](const Settings& settings, const Target& target) {
        return settings.servers > 0 && target.on_processors() && names_all_reduce(settings);
      }},

@@ -93,8 +93,9 @@ Status check_folder_of(const std::string& file, Span span) {
   const std::filesystem::path folder = std::filesystem::path(file).parent_path();
   std::error_code problem;
   if (folder.empty() || std::filesystem::is_directory(folder, problem)) return {};
-  Error error = environment_error(fmt::format("cannot save to {}: folder {} does not exist", file, folder.string()),
-                            "make the folder first");
+  Error error =
+      environment_error(fmt::format("cannot save to {}: folder {} does not exist", file, folder.string()),
+                        "create the folder first");
   error.span = span;
   return error;
 }
@@ -231,7 +232,7 @@ Status check_runs_here(const Prepared& prepared) {
   }
   const bool named = run.target && !run.target->local;  // a cluster or device that may look like this machine
   if (!prepared.target.runs_here() || (named && prepared.target.kind == TargetKind::local))
-    return user_error(fmt::format("running on a cluster is not built yet: {}", run.target->cluster.text),
+    return user_error(fmt::format("running on a cluster is not supported yet: {}", run.target->cluster.text),
                       "ON LOCAL and ON GPU run on this machine; EXPLAIN plans for a cluster",
                       run.target->span);
   if (!run.target || !run.target->ranks) return {};
@@ -357,7 +358,7 @@ Result<train::Goal> goal_of(const language::syntax::Goal& said, const Settings& 
   std::vector<std::string_view> given;
   for (const language::syntax::Setting& option : said.options) {
     if (std::ranges::find(given, option.name.text) != given.end())
-      return user_error(fmt::format("{} is given twice", option.name.text), "take one of them away",
+      return user_error(fmt::format("{} is given twice", option.name.text), "remove one of them",
                         option.name.span);
     given.push_back(option.name.text);
     if (std::ranges::find(kGoalOptions, option.name.text) == std::end(kGoalOptions)) {
@@ -481,7 +482,8 @@ Result<Prepared> prepare(const Knowledge& state, const Run& run, Purpose purpose
     prepared.norm_shares = shares;
   }
   if (prepared.target.on_gpu())
-    state.warnings.add("convolutions run by their definition, which is slow", check_libraries(bound.graph));
+    state.warnings.add("convolutions run in the reference implementation, which is slow",
+                       check_libraries(bound.graph));
   WEFT_TRY_STATUS(make_plan(prepared, std::move(bound.graph)));
   return prepared;
 }

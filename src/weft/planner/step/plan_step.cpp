@@ -58,7 +58,7 @@ Status check_degrees(const Prepared& prepared, bool searches) {
         keeps(prepared.fixed, prepared.target, given, distribute::index_roles(prepared.plan.graph)))
       return {};
     return user_error(fmt::format("the distribution does not keep HINT {}: {}", print(degrees), print(given)),
-                      "leave out one of them");
+                      "remove one of them");
   }
   if (!needs_stages(prepared)) return {};
   if (!searches)

@@ -110,8 +110,8 @@ std::optional<std::string> Replanning::look(std::int64_t step, const PlanToTrain
   }
   if (!*other) return std::nullopt;
   state_.warnings.add_now(
-      fmt::format("from step {} on with another plan ({}), {} per step instead of {}", print_exact(step + 1),
-                  distribute::print((*other)->plan.choice.spread->distribution),
+      fmt::format("switched to another plan from step {} on ({}), {} per step instead of {}",
+                  print_exact(step + 1), distribute::print((*other)->plan.choice.spread->distribution),
                   print_seconds((*other)->seconds), print_seconds((*other)->seconds_now)),
       environment_error(why), context_.on_warning);
   return std::move((*other)->plan.kept);

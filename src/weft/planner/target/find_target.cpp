@@ -18,7 +18,7 @@ Result<cluster::Cluster> target_of(const language::Catalog& catalog,
     const std::int64_t ranks = target && target->ranks ? target->ranks->whole : 1;
     constexpr std::int64_t kMost = 4096;
     if (ranks > kMost)
-      return user_error(fmt::format("LOCAL takes at most {} ranks, found {}", kMost, ranks),
+      return user_error(fmt::format("LOCAL supports at most {} ranks, found {}", kMost, ranks),
                         "to plan for more ranks, name a cluster: ON pod", target->span);
     const auto core = catalog.devices.find("cpu_core");
     if (core == catalog.devices.end())

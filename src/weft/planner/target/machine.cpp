@@ -75,7 +75,7 @@ bool overlaps(const Settings& settings, std::int64_t ranks, int workers) {
 
 exchange::CostsOn costs_of(const cluster::Cluster& cluster, const Settings& settings, int workers) {
   auto asked = exchange::read_requested_algorithms(settings.running.algorithm);
-  WEFT_CHECK(asked.ok(), "SET refuses algorithms that do not exist");
+  WEFT_CHECK(asked.ok(), "SET rejects unknown algorithms");
   return exchange::costs_on(cluster, settings.running.transport, workers, std::move(*asked),
                             settings.running.synthesize, static_cast<std::int32_t>(settings.servers));
 }

@@ -38,7 +38,7 @@ Result<std::vector<program::Program>> choose_algorithms(std::vector<program::Pro
     const int axis = mesh.find(most->axis);
     if (axis < 0)
       return user_error(
-          fmt::format("the mesh has no axis {}, along which the programs move values", most->axis),
+          fmt::format("the programs communicate along axis {}, which the mesh lacks", most->axis),
           fmt::format("it has {}", plan::print(mesh)));
     if (!most->algorithm.name.empty() || mesh.axes[static_cast<std::size_t>(axis)].ranks < 2) continue;
     const ExchangeCost price = costs.exchange(*most, static_cast<std::size_t>(axis), message_bytes(*most));

@@ -43,8 +43,8 @@ std::string axis_names(const cluster::Cluster& cluster) {
 Error not_an_axis(std::string_view mesh_axis, const cluster::Cluster& cluster) {
   const std::string& last = cluster.axes.back().name;
   return user_error(
-      fmt::format("mesh axis {} is no axis of {} there, or out of its order: {}", mesh_axis, cluster.name,
-                  axis_names(cluster)),
+      fmt::format("mesh axis {} is not an axis of cluster {}, or is out of order: {}", mesh_axis,
+                  cluster.name, axis_names(cluster)),
       fmt::format("name mesh axes after the cluster's, outermost first: {0}, or its factors {0}_a, {0}_b",
                   last));
 }
@@ -85,9 +85,10 @@ Result<std::vector<MeshLink>> mesh_links(const cluster::Cluster& cluster, const 
         axis_under(cluster, mesh.axes[links.size()].name) == nullptr)
       return not_an_axis(mesh.axes[links.size()].name, cluster);
     if (ranks != axis.size)
-      return user_error(fmt::format("the mesh is not the cluster: {} has {} ranks in the mesh, {} in {}",
-                                    axis.name, ranks, axis.size, cluster.name),
-                        fmt::format("the factors of {} must multiply to {}", axis.name, axis.size));
+      return user_error(
+          fmt::format("the mesh does not match the cluster: axis {} has {} ranks in the mesh, {} in {}",
+                      axis.name, ranks, axis.size, cluster.name),
+          fmt::format("the factors of {} must multiply to {}", axis.name, axis.size));
     std::int32_t stride = 1;
     for (auto next = links.rbegin(); next != links.rend() - static_cast<std::ptrdiff_t>(first); ++next) {
       MeshLink& link = *next;

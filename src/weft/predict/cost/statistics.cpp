@@ -101,10 +101,11 @@ Result<std::int64_t> schema_of(Database& database, const std::string& path) {
   if (objects == 0 && application == 0 && version == 0) return version;
   if (application != kApplication) return not_ours(path);
   if (version > kSchema) {
-    return user_error(fmt::format("the statistics database is of a newer weft: {}: its version is {}, "
-                                  "this weft reads up to {}",
-                                  path, version, kSchema),
-                      "use the newer weft, or another file");
+    return user_error(
+        fmt::format("the statistics database was written by a newer weft: {}: its version is {}, "
+                    "this weft reads up to {}",
+                    path, version, kSchema),
+        "use the newer weft, or another file");
   }
   if (version < 1) return not_ours(path);
   WEFT_TRY(query, database.prepare("SELECT sql FROM sqlite_schema ORDER BY name"));

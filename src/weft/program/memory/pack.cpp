@@ -93,14 +93,14 @@ void search_lowest(Packed& packed, std::int64_t goal, std::int64_t& effort) {
 
 Error too_crowded(std::span<const Buffer> buffers, const PackOptions& options, const PeakStep& crowd) {
   return environment_error(fmt::format("buffers alive at once exceed the capacity of {} bytes: {}",
-                                 print_exact(options.capacity), describe(crowd, buffers)),
-                     "make the largest smaller or let them die sooner");
+                                       print_exact(options.capacity), describe(crowd, buffers)),
+                           "reduce the largest buffers or free them earlier");
 }
 
 Error no_packing(std::span<const Buffer> buffers, const PackOptions& options, const PeakStep& crowd,
                  std::int64_t lowest_found, bool proved) {
   return environment_error(
-      fmt::format("{} the capacity of {} bytes: {} bytes for the lowest found, most crowded at {}",
+      fmt::format("{} the capacity of {} bytes: the lowest found needs {} bytes; most bytes are live at {}",
                   proved ? "no packing fits" : "found no packing that fits", print_exact(options.capacity),
                   print_exact(lowest_found), describe(crowd, buffers)),
       proved ? "raise the capacity"

@@ -49,8 +49,8 @@ Status accept(const RecomputeGraph& graph) {
   for (std::size_t v = 0; v + 1 < graph.nodes.size(); ++v)
     if (!read[v])
       return user_error(
-          fmt::format("node {} ({}) is read by no other and is not the last", v, graph.nodes[v].name),
-          "it has no gradient: leave it out");
+          fmt::format("node {} ({}) is never read and is not the last node", v, graph.nodes[v].name),
+          "it has no gradient: remove it");
   return {};
 }
 

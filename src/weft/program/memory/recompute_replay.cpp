@@ -41,7 +41,7 @@ class RecomputeReplayer {
   }
 
   Status forward(const RecomputeStep& step, std::size_t node) {
-    if (kept_[node]) return wrong(step, "it is still there");
+    if (kept_[node]) return wrong(step, "it is already in memory");
     WEFT_TRY_STATUS(inputs_there(step, node));
     take(kept_, node);
     const bool first_end = node + 1 == graph_.nodes.size() && !loss_seen_;
@@ -52,15 +52,15 @@ class RecomputeReplayer {
   }
 
   Status drop(const RecomputeStep& step, std::size_t node) {
-    if (!kept_[node]) return wrong(step, "it is not there");
+    if (!kept_[node]) return wrong(step, "it is not in memory");
     give_back(kept_, node);
     return {};
   }
 
   Status backward(const RecomputeStep& step, std::size_t node) {
     if (node + 1 != to_do_) return wrong(step, fmt::format("the next is B {}", to_do_ - 1));
-    if (!kept_[node]) return wrong(step, "its x is not there");
-    if (!gradient_[node]) return wrong(step, "its gradient is not there");
+    if (!kept_[node]) return wrong(step, "its x is not in memory");
+    if (!gradient_[node]) return wrong(step, "its gradient is not in memory");
     WEFT_TRY_STATUS(inputs_there(step, node));
     for (const std::int32_t input : graph_.nodes[node].inputs)
       if (input >= 0 && !gradient_[static_cast<std::size_t>(input)])
@@ -76,7 +76,7 @@ class RecomputeReplayer {
   Status inputs_there(const RecomputeStep& step, std::size_t node) const {
     for (const std::int32_t input : graph_.nodes[node].inputs)
       if (input >= 0 && !kept_[static_cast<std::size_t>(input)])
-        return wrong(step, fmt::format("its input {} is not there", input));
+        return wrong(step, fmt::format("its input {} is not in memory", input));
     return {};
   }
 

@@ -72,13 +72,13 @@ class TilingRun {
     if (!shape.ok()) return wrong(shape.error().message);
     for (const TilingSlice& slice : shape->read) {
       const auto t = static_cast<std::size_t>(slice.tensor);
-      if (!in_slow_[t] && !in_fast_[t]) return wrong(fmt::format("tensor {} is nowhere", t));
+      if (!in_slow_[t] && !in_fast_[t]) return wrong(fmt::format("tensor {} is not available", t));
     }
     for (const std::int32_t tensor : step.retained) {
       const bool has = in_fast_[static_cast<std::size_t>(tensor)] ||
                        std::ranges::find(shape->written, tensor) != shape->written.end() ||
                        std::ranges::find(shape->read, tensor, &TilingSlice::tensor) != shape->read.end();
-      if (!has) return wrong(fmt::format("tensor {} is not there to be retained", tensor));
+      if (!has) return wrong(fmt::format("tensor {} is not in fast memory to be retained", tensor));
     }
     const std::int64_t held = elements_held(problem_, *shape, step, residence);
     if (held > problem_.capacity)

@@ -137,14 +137,13 @@ Result<TilingShape> shape_of(const TilingProblem& problem, std::span<const std::
     const std::int64_t width = problem.widths[static_cast<std::size_t>(tensor)],
                        height = problem.heights[static_cast<std::size_t>(tensor)];
     if (!shape.written.empty() && (width != shape.width || height != shape.height))
-      return user_error(
-          fmt::format("tensors that a step leaves must have one size, found {} x {} and {} x {}", shape.width,
-                      shape.height, width, height));
+      return user_error(fmt::format("outputs of a step must have the same size, found {} x {} and {} x {}",
+                                    shape.width, shape.height, width, height));
     shape.width = width, shape.height = height;
     shape.written.push_back(tensor);
     wanted[tensor].push_back({tensor, Extent::tile, Extent::tile, 0});
   }
-  if (shape.written.empty()) return user_error("a step must leave something that others need, found nothing");
+  if (shape.written.empty()) return user_error("a step has no output that others need");
   std::vector<bool> after_product(problem.widths.size());  // tensors that hold the tile of a finished product
   const auto want = [&](TilingSlice slice) {
     if (slice.width != Extent::strip && slice.height != Extent::strip) slice.reduction = 0;

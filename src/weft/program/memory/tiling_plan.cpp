@@ -60,8 +60,8 @@ class TilingPlanner {
     for (std::size_t op = 0; op < problem_.operators.size(); ++op) {
       groups_.push_back({static_cast<std::int32_t>(op)});
       if (best(groups_.back()).latency == kNoTile)
-        return environment_error(fmt::format("operator {} fits the capacity of {} elements with no tile", op,
-                                       print_exact(problem_.capacity)));
+        return environment_error(fmt::format("no tile of operator {} fits the capacity of {} elements", op,
+                                             print_exact(problem_.capacity)));
     }
     join();
     TilingPlan plan;

@@ -97,8 +97,8 @@ std::string why_by_type(const NodeView& node) {
   if ((!whole_first || is_any(node, ops::scatter_add)) && !is_float(worked))
     return fmt::format("its elements are {}", plan::name(worked));
   if (is_any(node, ops::adam, ops::adamw) && node.input_type(4).dtype != DType::i64)
-    return "its step is no i64";
-  if (is_any(node, ops::dropout) && node.input_type(1).dtype != DType::i64) return "its step is no i64";
+    return "its step is not i64";
+  if (is_any(node, ops::dropout) && node.input_type(1).dtype != DType::i64) return "its step is not i64";
   return {};
 }
 
@@ -118,9 +118,9 @@ std::string why_reference_op(const NodeView& node) {
   if (is_any(node, ops::labelled) && !is_float(node.result_type(0).dtype))
     return fmt::format("its result is {}", plan::name(node.result_type(0).dtype));
   if (is_any(node, ops::attention_gradient) && !sums_in_place(node))
-    return fmt::format("its heads share keys and not values, in {}", plan::name(node.input_type(1).dtype));
+    return fmt::format("its heads share keys but not values, in {}", plan::name(node.input_type(1).dtype));
   if (is_any(node, ops::linear_cross_entropy) && !is_stored_as_matrices(node))
-    return "its rows and classes do not lie as matrices";
+    return "its rows and classes are not stored as matrices";
   if (is_any(node, ops::batch_norm) && !has_channels(node))
     return fmt::format("its statistics have {} indices", node.input_type(1).rank());
   if (is_any(node, ops::slot) && node.integer(0) > kMostExperts)

@@ -114,7 +114,7 @@ void print_kernel(Text& text, const Program& program, const Unit& unit) {
   } else if (const auto* loop = std::get_if<RowLoop>(&unit.kernel)) {
     add(text, "rows {} of {}", loop->rows(), loop->length);
     if (loop->block != loop->length) add(text, " by {}", loop->block);
-    if (loop->end) add(text, ", to the place of outer loop {}{:+}", loop->end->loop, loop->end->offset);
+    if (loop->end) add(text, ", up to the position of outer loop {}{:+}", loop->end->loop, loop->end->offset);
     add(text, "\n");
     for (const RowInstruction& instruction : loop->code) print_instruction(text, program, *loop, instruction);
   } else if (const auto* call = std::get_if<OperatorCall>(&unit.kernel)) {
@@ -176,7 +176,7 @@ std::string print(const Program& program) {
   add(text, "program {}: {}, {}\n", program.graph->name, count(program.units.size(), "unit"),
       count(program.tasks.size(), "task"));
   if (program.spilled_bytes + program.spilled_work_bytes > 0)
-    add(text, "in a file: {} of what is kept, {} of the step; in memory {}\n",
+    add(text, "spilled: {} kept, {} packed; resident {}\n",
         print_bytes(static_cast<double>(program.spilled_bytes)),
         print_bytes(static_cast<double>(program.spilled_work_bytes)),
         print_bytes(static_cast<double>(program.resident_bytes())));

@@ -42,9 +42,8 @@ class Scheduler {
       if (waiting_[u] == 0) make_ready(u);
     while (const std::optional<std::uint32_t> next = choose()) place(*next);
     if (ordered_.size() < units_.size())
-      return user_error(
-          "no order of the plan's nodes runs: next values overwrite each other's operands in a circle",
-          "return a value of its own as the next one of each state");
+      return user_error("the plan cannot be ordered: next values overwrite each other's operands in a cycle",
+                        "return a separate value as the next value of each state");
     std::vector<Unit> ordered;
     ordered.reserve(units_.size());
     for (const std::uint32_t u : ordered_) ordered.push_back(std::move(units_[u]));

@@ -175,7 +175,7 @@ Result<std::vector<Shape>> infer(const Operation& operation, std::span<const Sha
   WEFT_TRY(shapes, infer_ranks(operation, std::vector<Shape>(static_cast<std::size_t>(ranks), operands[0])));
   for (const Shape& shape : shapes)
     if (shape != shapes[0])
-      return user_error(fmt::format("{} cuts a dim unevenly over {} ranks", name(operation.verb), ranks));
+      return user_error(fmt::format("{} slices a dim unevenly over {} ranks", name(operation.verb), ranks));
   return std::vector<Shape>{shapes[0]};
 }
 

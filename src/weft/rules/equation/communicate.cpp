@@ -156,7 +156,8 @@ class MeshTyping {
     const auto along = static_cast<std::size_t>(dim);
     const SliceOf slice = slice_of(shape.sizes[along], rank, ranks);
     if (slice.end == slice.begin)
-      return wrong(fmt::format("a size of {} leaves a rank of {} nothing", shape.sizes[along], ranks));
+      return wrong(
+          fmt::format("a size of {} leaves a rank of {} without elements", shape.sizes[along], ranks));
     shape.sizes[along] = slice.end - slice.begin;
     shape.joints[along].clear();
     return shape;

@@ -18,7 +18,7 @@ Result<std::vector<Shape>> shapes_of(const EquationInput& input, std::span<const
       std::int64_t& size = shape.sizes[static_cast<std::size_t>(input.sharded_dim)];
       const SliceOf slice = slice_of(size, rank, ranks);
       if (slice.begin == slice.end)
-        return user_error(fmt::format("{} leaves a rank of {} nothing", input.name, ranks));
+        return user_error(fmt::format("{} leaves a rank of {} without elements", input.name, ranks));
       size = slice.end - slice.begin;
     }
     shapes.push_back(std::move(shape));

@@ -46,7 +46,7 @@ class EquationClaim {
     if (failing_) return rule::refuted(*this);
     draw(options_.shapes, legal_, nullptr);
     if (good_.empty() && bad_.empty())
-      return ill_typed(fmt::format("found no sizes at which the source makes sense: {}", why_));
+      return ill_typed(fmt::format("found no sizes at which the source is well typed: {}", why_));
     return std::nullopt;
   }
 
@@ -119,7 +119,7 @@ class EquationClaim {
 
   void describe(rule::Verdict& verdict) {
     if (std::ranges::any_of(good_, &Kept::alone))
-      verdict.reason = "holds for real numbers as they are ordered, not in every order";
+      verdict.reason = "holds for the order of real numbers, but not for every total order";
     std::vector<Instance> instances;  // largest first
     const std::size_t stride = std::max<std::size_t>(good_.size() / kRoundingInstances, 1);
     for (std::size_t k = good_.size(); k > 0 && instances.size() < kRoundingInstances;

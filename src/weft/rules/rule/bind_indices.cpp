@@ -209,7 +209,7 @@ bool IndexBinder::bind(const Draft& draft, Match& match, std::string* because) c
         index.required |= bit(variable);
     if (index.covers.empty()) {
       if (because != nullptr)
-        *because = fmt::format("index variables: none stand for index {}, given what values have it",
+        *because = fmt::format("index variables: none can stand for index {} in the values that have it",
                                graph.text(index.index));
       return false;
     }
@@ -217,9 +217,10 @@ bool IndexBinder::bind(const Draft& draft, Match& match, std::string* because) c
   Search search({found.data(), found.size()}, known, singles_);
   if (!search.run()) {
     if (because != nullptr)
-      *because = search.stuck_at().valid() ? fmt::format("index variables: no way to share out index {}",
-                                                         graph.text(search.stuck_at()))
-                                           : "index variables: the values have no indices";
+      *because = search.stuck_at().valid()
+                     ? fmt::format("index variables: no consistent assignment for index {}",
+                                   graph.text(search.stuck_at()))
+                     : "index variables: the values have no indices";
     return false;
   }
   // An index that an attribute binds must occur in the values that have the variable.

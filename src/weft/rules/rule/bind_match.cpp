@@ -80,8 +80,8 @@ bool MatchBinder::bind_variables(const Draft& draft, Match& match, std::vector<b
       const auto bind_one = [&](std::uint16_t variable, AttributeKind kind, const plan::Attribute& found) {
         plan::Attribute& value = match.bindings.attributes[variable];
         if (bound[variable] && !same_attribute(kind, value, found))
-          return decline(because, "{} of {} is not what {} is elsewhere", spec.name, node.op->name(),
-                         rule_->variables[variable].name);
+          return decline(because, "{} of {} differs from an earlier binding of {}", spec.name,
+                         node.op->name(), rule_->variables[variable].name);
         value = found;
         bound[variable] = true;
         return true;
@@ -142,7 +142,7 @@ bool MatchBinder::check_layouts(const Draft& draft, const Placement& placement, 
     if (!stands) return decline(because, "{} is not known to have the layout of the rule", input.name);
   }
   for (std::size_t v = 0; v < bound.size(); ++v)
-    if (!bound[v]) return decline(because, "nothing says what {} is", rule_->variables[v].name);
+    if (!bound[v]) return decline(because, "{} is not bound", rule_->variables[v].name);
   return true;
 }
 

@@ -30,8 +30,8 @@ Status check_connected(const Rule& rule) {
                         "write a rule for each");
   for (const PatternNode& node : rule.left.nodes)
     if (find(node.first_result) != find(rule.outputs[0].left))
-      return user_error(fmt::format("the left side of {} falls apart: a part does not reach {}", rule.name,
-                                    rule.outputs[0].name));
+      return user_error(fmt::format("the left side of {} is not connected: some nodes do not reach {}",
+                                    rule.name, rule.outputs[0].name));
   return {};
 }
 
@@ -67,7 +67,7 @@ Status check_open_sizes(const Rule& rule, const PatternNode& node, const Attribu
     if (!in_operand && !on_left)
       return user_error(
           fmt::format("the right side needs a size for index {}", rule.indices[index].name),
-          fmt::format("say it: {}: size(x, {})", rule.indices[index].name, rule.indices[index].name));
+          fmt::format("state it: {}: size(x, {})", rule.indices[index].name, rule.indices[index].name));
   }
   return {};
 }

@@ -59,7 +59,7 @@ Status Draft::check_stands(const Rule& rule, const Match& match) const {
     std::ranges::sort(read);
     std::ranges::sort(expected);  // commutative operands may be in another order
     if (!alive(match.nodes[n]) || read != expected)
-      return user_error(fmt::format("the match no longer stands: node {} changed since it was found",
+      return user_error(fmt::format("the match is out of date: node {} changed since it was found",
                                     plan::describe(graph_, match.nodes[n])));
   }
   return {};

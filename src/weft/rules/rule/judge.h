@@ -93,7 +93,7 @@ inline void decide(Verdict& verdict, const ProveOptions& options) {
   if (verdict.real_runs < options.min_real_runs) {
     verdict.judgement = Judgement::undecided;
     verdict.reason =
-        fmt::format("rounding, or results that are no numbers, left {} runs that tell, fewer than {}",
+        fmt::format("only {} conclusive runs because of rounding or NaN results, expected at least {}",
                     verdict.real_runs, options.min_real_runs);
   } else if (!(verdict.error_probability <= options.max_error)) {
     verdict.judgement = Judgement::undecided;

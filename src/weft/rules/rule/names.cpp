@@ -36,7 +36,7 @@ Status Names::close() {
   for (const auto& [name, known] : variables_)
     if (!known.bound)
       return user_error(fmt::format("the left side does not bind {}", name),
-                        "an attribute that is just this name does", known.first_use);
+                        "an attribute that is only this name binds it", known.first_use);
   return {};
 }
 

@@ -44,7 +44,7 @@ Result<std::vector<Rule>> parse(std::string_view text, std::string_view file,
     auto reverse = resolve(rule, written.guards, Way::reverse, operators);
     if (!reverse.ok()) {
       Error error = std::move(reverse).error();
-      error.message = fmt::format("{} does not go both ways: {}", rule.name.text, error.message);
+      error.message = fmt::format("{} cannot be reversed: {}", rule.name.text, error.message);
       return error;
     }
     rules.push_back(std::move(reverse).value());

@@ -122,7 +122,7 @@ class Parser {
     else if (!reader_.take_word("explore"))
       reader_.fail_at(header,
                       fmt::format("a rule is of kind explore or normalize, found '{}'", reader_.spelling()),
-                      "explore: the cost judges; normalize: always taken");
+                      "explore: decided by cost; normalize: always applied");
     if (reader_.take_word("both")) {
       if (!reader_.take_word("ways")) reader_.fail_expected("'ways'");
       result.both_ways = true;

@@ -73,7 +73,7 @@ class RuleClaim {
         std::ranges::find_if(judged_, [](const JudgedInstance& each) { return !each.instance.refusal; });
     if (runs != judged_.end()) return refuted(*this);
     Verdict verdict;
-    verdict.reason = "the right side never fits: " + judged_.front().instance.refusal->message;
+    verdict.reason = "the right side is always ill-typed: " + judged_.front().instance.refusal->message;
     return verdict;
   }
 
@@ -397,8 +397,9 @@ RuleProof prove(const Rule& rule, const ProveOptions& options) {
   if (const auto rows = claim.most_rows()) {
     const auto bounds = row_bounds(rule);
     if (!bounds || *rows < kFewestRows)
-      return {undecided(std::move(verdict), "the sides differ in rows or positions further on than were run"),
-              {}};
+      return {
+          undecided(std::move(verdict), "the sides differ at rows or positions beyond those that were run"),
+          {}};
     for (const Number& bound : *bounds) {
       Condition most = comparison(Condition::Kind::less_equal, bound, literal_number(*rows));
       if (bound.kind != Number::Kind::literal && std::ranges::find(proof.guard, most) == proof.guard.end())
@@ -409,7 +410,7 @@ RuleProof prove(const Rule& rule, const ProveOptions& options) {
     return {undecided(std::move(verdict), std::move(missing)), {}};
   if (verdict.range.is_none())
     return {
-        undecided(std::move(verdict), "f32 overflows or underflows on one side alone, at ordinary numbers"),
+        undecided(std::move(verdict), "f32 overflows or underflows on only one side, at ordinary magnitudes"),
         {}};
   if (proof.guard.empty()) return proof;
   verdict.judgement = Judgement::guarded;

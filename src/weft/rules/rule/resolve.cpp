@@ -152,8 +152,8 @@ class Resolver {
       WEFT_TRY(first, value(statement.term, reading, is_left));
       const std::size_t results = statement.term.call ? reading.side.nodes.back().results : 1;
       if (statement.names.size() > results)
-        return user_error(fmt::format("{} gives {} result{}, found {} names", statement.term.name.text,
-                                      results, results == 1 ? "" : "s", statement.names.size()),
+        return user_error(fmt::format("{} has {} result{}, found {} names", statement.term.name.text, results,
+                                      results == 1 ? "" : "s", statement.names.size()),
                           {}, statement.names[results].span);
       if (!statement.term.call && is_left && first < rule_.inputs.size())
         return user_error(
@@ -255,7 +255,7 @@ class Resolver {
       if (!left_.used.contains(i))
         return user_error(
             fmt::format("unbound input: nothing on the {} reads {}", left_word(), rule_.inputs[i].name),
-            "an input is bound where the side that is looked for reads it", text_.given[i].name.span);
+            "the side that is matched must read every input", text_.given[i].name.span);
     return {};
   }
 

@@ -54,7 +54,7 @@ Number::Kind kind_of(char op) {
 Status NumberResolver::spend(const Number& number, Span span) {
   spent_ += length(number);
   if (spent_ <= kLongestNumbers) return {};
-  return user_error("the numbers of a rule are too long when its guards are written out", {}, span);
+  return user_error("the numbers of a rule are too long after expanding its guards", {}, span);
 }
 
 Result<Number> NumberResolver::number(const Expression& expression) {
@@ -95,7 +95,7 @@ Result<Number> NumberResolver::call(const Expression& expression) {
     return user_error(fmt::format("unknown function: {}", name), did_you_mean(name, kFunctions),
                       expression.name.span);
   if (parameters_ != nullptr)
-    return user_error(fmt::format("a guard reads its parameters alone, found {}", name),
+    return user_error(fmt::format("a guard may use only its parameters, found {}", name),
                       "give it the number as a parameter", expression.span);
   WEFT_TRY_STATUS(expect_arguments(expression, name == "size" ? 2 : 1));
   if (name == "ranks") {

@@ -66,7 +66,7 @@ void add_values(const RealRun& run, Counterexample& found) {
 Counterexample at(const Rule& rule, const RuleInstance& instance, Random& random) {
   Counterexample found = begun_at(rule, instance);
   if (instance.refusal) {
-    found.left = "makes sense";
+    found.left = "is well typed";
     found.right = instance.refusal->message;
     return found;
   }

@@ -56,16 +56,16 @@ bool TriedSizes::spreads_like(const TriedSizes& other) const {
 
 std::string TriedSizes::missing(const Rule& rule) const {
   if (const std::int64_t number = number_never_drawn(rule); number > 0)
-    return fmt::format("the rule computes with {}, and no number as large was tried", number);
+    return fmt::format("the rule computes with {}, but no number that large was tried", number);
   if (std::ranges::find(quotients, false) != quotients.end())
-    return "a quotient of the rule was 0 wherever it was tried";
+    return "a quotient in the rule was 0 in every case tried";
   for (std::size_t input = 0; input < rule.inputs.size(); ++input)
     if (!rule.inputs[input].list.empty() && elements[input] <= 1)
-      return fmt::format("{} was tried with one element alone", rule.inputs[input].name);
+      return fmt::format("{} was tried with only one element", rule.inputs[input].name);
   for (std::uint16_t k = 0; k < rule.variables.size(); ++k)
     if (attributes[k].size() == 1 &&
         std::ranges::none_of(rule.when, [&](const Condition& condition) { return states(condition, k); }))
-      return fmt::format("{} was tried as {} alone", rule.variables[k].name, *attributes[k].begin());
+      return fmt::format("{} was tried only as {}", rule.variables[k].name, *attributes[k].begin());
   return {};
 }
 

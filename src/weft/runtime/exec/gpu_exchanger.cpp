@@ -14,7 +14,7 @@ using program::Exchange;
 
 Result<std::shared_ptr<GpuRendezvous>> GpuRendezvous::make(const std::shared_ptr<device::Device>& device) {
   auto gpu = std::dynamic_pointer_cast<device::cuda::Gpu>(device);
-  if (gpu == nullptr) return user_error(fmt::format("{} is no GPU", device->name()));
+  if (gpu == nullptr) return user_error(fmt::format("{} is not a GPU", device->name()));
   return std::make_shared<GpuRendezvous>(std::move(gpu));
 }
 
@@ -22,7 +22,7 @@ GpuExchanger::GpuExchanger(std::shared_ptr<GpuRendezvous> meeting, CommExchanger
                            std::int32_t rank)
     : meeting_(std::move(meeting)), inner_(inner), mesh_(std::move(mesh)), rank_(rank) {}
 
-GpuExchanger::~GpuExchanger() { leave(environment_error(fmt::format("rank {} has left", rank_))); }
+GpuExchanger::~GpuExchanger() { leave(environment_error(fmt::format("rank {} has left the job", rank_))); }
 
 bool GpuExchanger::is_on_device(const Exchange& exchange) const { return !is_message(exchange.kind); }
 

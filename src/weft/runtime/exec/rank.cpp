@@ -315,7 +315,7 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
   }
   const std::int64_t bytes = program.resident_bytes();
   const auto describe = [&] {
-    return fmt::format("{} kept and {} for the step",
+    return fmt::format("{} persistent and {} per step",
                        print_bytes(static_cast<double>(program.persistent_bytes)),
                        print_bytes(static_cast<double>(program.work_bytes)));
   };

@@ -31,10 +31,11 @@ Error too_large(const program::Program& program, std::int64_t bytes, std::int64_
   const auto print = [](std::int64_t count) { return print_bytes(static_cast<double>(count)); };
   const std::string beside =
       held > 0 ? fmt::format(", and {} are used by earlier weights", print(held)) : std::string();
-  return environment_error(fmt::format("{} needs {} of memory, {} kept and {} for the step{}; the limit is {}",
-                                 program.graph->name, print(bytes), print(program.persistent_bytes),
-                                 print(bytes - program.persistent_bytes), beside, print(limit)),
-                     "use a smaller batch, or raise memory_limit");
+  return environment_error(
+      fmt::format("{} needs {} of memory, {} persistent and {} per step{}; the limit is {}",
+                  program.graph->name, print(bytes), print(program.persistent_bytes),
+                  print(bytes - program.persistent_bytes), beside, print(limit)),
+      "use a smaller batch, or raise memory_limit");
 }
 
 Result<std::int64_t> bytes_beside(const program::Program& program, device::Device& device, int workers) {

@@ -98,7 +98,8 @@ BenchGroup::~BenchGroup() {
 Status BenchGroup::spawn(const BenchRecipe& recipe, std::int32_t ranks) {
   words_ = memfd_create("weft-bench-words", MFD_CLOEXEC);
   if (words_ < 0)
-    return environment_error(fmt::format("no memory file for the words of ranks: {}", std::strerror(errno)));
+    return environment_error(
+        fmt::format("cannot create a memory file for the output of ranks: {}", std::strerror(errno)));
   auto environment = recipe.environment;
   environment.emplace_back(kBenchSocket, listener_.name());
   for (std::int32_t rank = 0; rank < (recipe.each_rank ? ranks : 1); ++rank) {

@@ -117,7 +117,7 @@ Result<BenchAnswer> parse_bench_answer(std::string_view line) {
   const std::vector<std::string_view> words = words_of(line);
   if (words.size() != 3)
     return user_error(fmt::format("expected two times and a count, found '{}'", line.substr(0, 40)));
-  WEFT_TRY(wall, seconds("seconds a call", words[0]));
+  WEFT_TRY(wall, seconds("seconds per call", words[0]));
   WEFT_TRY(processor, seconds("processor seconds per call", words[1]));
   WEFT_TRY(wrong, number_between("wrong elements", words[2], 0, kMostTurnBytes));
   return BenchAnswer{wall, processor, wrong};

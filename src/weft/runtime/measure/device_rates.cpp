@@ -288,7 +288,7 @@ Result<DeviceRates> measure_device(const DeviceToMeasure& what) {
   WEFT_TRY(out, copy_rate(*what.as_is, false, steps));
   rates.in_bytes_per_second = in;
   rates.out_bytes_per_second = out;
-  note("what is done side by side");
+  note("overlap of computation and transfers");
   WEFT_TRY(beside, overlaps(what.as_is, what.quick));
   rates.beside = std::move(beside);
   return rates;

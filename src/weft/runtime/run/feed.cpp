@@ -33,7 +33,7 @@ Status check_files(std::span<const DataFile> files, std::span<const FeedInput> i
                         hint.empty() ? fmt::format("inputs are {}", fmt::join(names, ", ")) : hint);
     }
     if (std::ranges::find(files.first(i), files[i].input, &DataFile::input) != files.first(i).end())
-      return user_error(fmt::format("input {} has two files", files[i].input), "take one of them away");
+      return user_error(fmt::format("input {} has two files", files[i].input), "remove one of them");
     if (!is_table(files[i].path))
       return user_error(fmt::format("{} is not a table and cannot feed a single input", files[i].path),
                         "use .csv, .npy or .npz for a single input");

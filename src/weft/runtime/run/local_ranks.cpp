@@ -78,7 +78,7 @@ class Children {
                              environment_error(fmt::format("killed by signal {}", WTERMSIG(status)))};
         else if (WEXITSTATUS(status) != 0 && complaints != nullptr && !complaints->has(child.rank))
           lost = RankFailure{child.rank, true,
-                             environment_error(fmt::format("it ended with code {}", WEXITSTATUS(status)))};
+                             environment_error(fmt::format("exited with code {}", WEXITSTATUS(status)))};
       }
       std::erase_if(children_, [](const Child& child) { return child.process == 0; });
       if (children_.empty()) return lost;
@@ -138,8 +138,8 @@ std::optional<RankFailure> on_local_ranks(const LocalRanksOptions& options, cons
   if (!launched.ok()) return fail(std::move(launched).error());
   const std::int32_t everyone = everyone_of(options);
   if (options.ranks < 1 || (*launched == nullptr && everyone > kMostLocalRanks))
-    return fail(
-        user_error(fmt::format("LOCAL runs 1 to {} ranks and servers: {}", kMostLocalRanks, everyone)));
+    return fail(user_error(
+        fmt::format("LOCAL supports 1 to {} ranks and servers, found {}", kMostLocalRanks, everyone)));
   if (*launched != nullptr) {
     const std::shared_ptr<Job>& job = *launched;
     if (everyone > options.ranks)

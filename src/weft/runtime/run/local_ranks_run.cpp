@@ -279,10 +279,11 @@ Error explain(const RankFailure& failure, const transport::Death* death, std::in
   constexpr std::string_view kHint =
       "the last checkpoint is complete: LOAD it, and TRAIN continues from there";
   if (failure.died || death != nullptr)
-    return environment_error(fmt::format("{} died in step {}, and the others stopped: {}",
-                                   who(failure.died ? failure.rank : death->rank, ranks),
-                                   print_exact(step + 1), failure.died ? failure.error.message : death->how),
-                       std::string(kHint));
+    return environment_error(
+        fmt::format("{} failed in step {}; the other ranks stopped: {}",
+                    who(failure.died ? failure.rank : death->rank, ranks), print_exact(step + 1),
+                    failure.died ? failure.error.message : death->how),
+        std::string(kHint));
   Error error = failure.error;
   const bool names_ranks = error.message.starts_with("rank ");  // such as errors found jointly
   if (failure.rank != 0 && !names_ranks)

@@ -178,7 +178,7 @@ RankComparison::~RankComparison() {
 
 void notify_other_ranks(const Error& error) {
   if (launched_ranks() <= 1 || has_joined()) return;
-  (void)RankComparison("nothing more").end(error);
+  (void)RankComparison("no more statements").end(error);
 }
 
 }  // namespace weft::run

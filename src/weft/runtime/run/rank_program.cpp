@@ -117,7 +117,7 @@ Result<NamedRankFunction> find_part(const std::string& name, std::span<const Nam
   for (const std::span<const NamedRankFunction> parts : {std::span<const NamedRankFunction>(own), more})
     for (const NamedRankFunction& each : parts)
       if (each.name == name) return each;
-  return environment_error(fmt::format("this program has no part that is called {}", name));
+  return environment_error(fmt::format("this program has no rank function named {}", name));
 }
 
 transport::Rendezvous meeting_of(std::int32_t rank, const json& orders) {

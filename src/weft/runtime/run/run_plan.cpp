@@ -101,7 +101,7 @@ Result<PlanRun> run_plan(const plan::Graph& graph, const Tensors& given, const P
     for (const auto& [name, tensor] : given) {
       const program::Program& program = rank->program();
       if (!find(program.inputs, name) && !find(program.parameters, name) && !find(program.states, name))
-        return user_error(fmt::format("{} reads nothing that is called {}", graph.name, name));
+        return user_error(fmt::format("{} has no source named {}", graph.name, name));
     }
   PlanRun run;
   WEFT_TRY(seconds, timed_step(*rank));

@@ -126,9 +126,9 @@ Result<std::unique_ptr<Feed>> open_text(const DataFile& file, const plan::Graph&
     if (input.limit == 0 || input.limit > 255) continue;
     for (std::size_t i = 0; i < text.size(); ++i)
       if (static_cast<unsigned char>(text[i]) >= input.limit)
-        return user_error(fmt::format("{} byte {} is {}, {} takes 0 to {}", path, i,
+        return user_error(fmt::format("{} byte {} is {}, {} expects 0 to {}", path, i,
                                       static_cast<unsigned char>(text[i]), input.name, input.limit - 1),
-                          "a model of bytes has 256 tokens");
+                          "a byte-level model has 256 tokens");
   }
   return std::unique_ptr<Feed>(new TextFeed(file, std::move(text), batch, length, options));
 }

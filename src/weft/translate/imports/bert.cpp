@@ -57,7 +57,7 @@ std::string bert_norm(std::string_view x, const Bert& model, std::string_view na
 
 LayerText bert_block(const std::string& name, const Bert& model) {
   LayerText layer(name + "_block", "x[b, s, d], mask[b, s] OF int32",
-                  "Every word sees those whose mask is 1.");
+                  "Every token attends to the tokens whose mask is 1.");
   const std::string init = normal(model.range);
   layer.size("b", 1);
   layer.size("s", model.positions);
@@ -207,8 +207,7 @@ Result<Imported> bert_of(Request request) {
   else
     add_text_head(body, head, task, "x", init, "classifier");
   std::vector<std::string> notes;
-  if (finds_words(head))
-    notes.push_back("targets are -100 where no word was hidden: such words count for nothing");
+  if (finds_words(head)) notes.push_back("targets are -100 at unmasked tokens, which are ignored");
   return finish(request, text, std::move(notes));
 }
 

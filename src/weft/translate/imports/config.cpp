@@ -39,7 +39,7 @@ Status Config::expect_table() {
     if (field->use == Use::only) {
       WEFT_TRY(wanted, formats::parse_json(field->detail));
       if (value != wanted)
-        return wrong(key, fmt::format("{}, which is all that Weft knows", found_text(wanted)));
+        return wrong(key, fmt::format("{}, the only value that Weft supports", found_text(wanted)));
     }
     if (field->use == Use::same_as) {
       const auto same = json_->find(std::string(field->detail));

@@ -146,7 +146,7 @@ Status read_gemma(Request& request, Decoder& model, std::vector<std::string>& no
     WEFT_TRY(older, activation_of(config, "hidden_act", "gelu_pytorch_tanh"));
     if (!config.has("hidden_activation")) activation = older;
     if (activation != older)
-      notes.push_back("hidden_act and hidden_activation differ: hidden_activation counts");
+      notes.push_back("hidden_act and hidden_activation differ: using hidden_activation");
   }
   model.activation = activation;
   if (first) return {};
@@ -177,7 +177,7 @@ Status read_experts(Request& request, Decoder& model) {
   if (with_loss && weight != 0)
     return config.refuse("output_router_logits",
                          fmt::format("expected false, or router_aux_loss_coef of 0, not {}", weight),
-                         "the loss that balances experts has no text in Weft");
+                         "Weft does not support the auxiliary load-balancing loss");
   model.experts = experts;
   model.chosen = chosen;
   return {};

@@ -166,7 +166,7 @@ LayerText decoder_attention(const std::string& name, const Decoder& model, const
 
 LayerText decoder_mlp(const std::string& name, const Decoder& model) {
   LayerText layer(name, "x[b, s, d]",
-                  fmt::format("Feed-forward with a gate: down({}(gate(x)) * up(x)).", model.activation));
+                  fmt::format("Gated feed-forward: down({}(gate(x)) * up(x)).", model.activation));
   const std::string init = normal(model.range);
   add_block_sizes(layer, model);
   layer.size("f", model.inner);
@@ -206,7 +206,7 @@ LayerText decoder_mlp(const std::string& name, const Decoder& model) {
 LayerText decoder_experts(const std::string& name, const Decoder& model) {
   LayerText layer(
       name, "y[b, s, d]",
-      "Each token goes to the k experts x with the largest scores, and queues there for one of c slots.");
+      "Each token is routed to the k experts x with the largest scores, which have c slots each.");
   const std::string init = normal(model.range);
   add_block_sizes(layer, model);
   layer.size("f", model.inner);

@@ -95,8 +95,7 @@ Result<Deepseek> read_deepseek(Request& request, std::vector<std::string>& notes
     WEFT_TRY(older, config.count_or("num_nextn_predict_layers", 0));
     WEFT_TRY(ahead, config.count_or("num_mtp_layers", older));
     if (ahead > 0)
-      notes.push_back(
-          fmt::format("{} layers of multi-token prediction are left out, as in the class", ahead));
+      notes.push_back(fmt::format("multi-token prediction layers are skipped, as in the class: {}", ahead));
   }
   return Deepseek{features, layers, heads,    words,  positions,  latent,  query_latent,
                   plain,    rotary, value,    inner,  expert,     experts, chosen,
@@ -128,9 +127,10 @@ Stored output_part(std::string tensor, std::int64_t outputs, std::int64_t inputs
 }
 
 LayerText latent_attention(const std::string& name, const Deepseek& model) {
-  LayerText layer(name + "_attention", "x[b, s, d]" + rotary_arguments(model.turning),
-                  "Keys and values are made of the l numbers of c; positions go apart, in r features that "
-                  "all keys share.");
+  LayerText layer(
+      name + "_attention", "x[b, s, d]" + rotary_arguments(model.turning),
+      "Keys and values are decompressed from the latent c of size l; positions use r separate features that "
+      "all keys share.");
   const std::string init = normal(model.range);
   const bool low_queries = model.query_latent > 0;
   layer.size("b", 1);
@@ -213,7 +213,7 @@ LayerText latent_attention(const std::string& name, const Deepseek& model) {
 }
 
 LayerText deepseek_mlp(const std::string& name, const Deepseek& model) {
-  LayerText layer(name + "_mlp", "x[b, s, d]", "The first layers have a feed-forward for all tokens.");
+  LayerText layer(name + "_mlp", "x[b, s, d]", "The first layers have a dense feed-forward.");
   const std::string init = normal(model.range);
   layer.size("b", 1);
   layer.size("s", model.text_words());
@@ -272,7 +272,7 @@ void add_routing(LayerText& layer, const Deepseek& model) {
 LayerText deepseek_experts(const std::string& name, const Deepseek& model) {
   LayerText layer(
       name + "_experts", "y[b, s, d]",
-      "Each token asks k of x experts, which have c slots each, and a feed-forward of width w that all ask.");
+      "Each token is routed to k of x experts with c slots each, and to a shared expert of width w.");
   const std::string init = normal(model.range);
   layer.size("b", 1);
   layer.size("s", model.text_words());
@@ -398,7 +398,7 @@ Result<Imported> deepseek_of(Request request) {
     add_text_head(body, head.head, task, "z", normal(model.range), "score");
   }
   notes.push_back(
-      "an expert has slots for its share of the tokens and passes over more: WITH (slots = s) drops none");
+      "an expert has slots for its share of the tokens and drops the rest: WITH (slots = s) drops none");
   return finish(request, text, std::move(notes));
 }
 

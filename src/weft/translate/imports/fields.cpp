@@ -9,11 +9,11 @@ namespace {
 
 using enum Use;
 
-constexpr std::string_view kGeneration = "of generation";
-constexpr std::string_view kOutputs = "of what a call returns besides";
-constexpr std::string_view kSaver = "of the program that saved the file";
-constexpr std::string_view kSpeed = "of how it is computed, not of what";
-constexpr std::string_view kUnused = "the class has no such part";
+constexpr std::string_view kGeneration = "for generation";
+constexpr std::string_view kOutputs = "controls extra return values";
+constexpr std::string_view kSaver = "about the program that saved the file";
+constexpr std::string_view kSpeed = "changes the implementation, not the result";
+constexpr std::string_view kUnused = "the class has no such component";
 
 constexpr Field kCommon[] = {
     {"_name_or_path", honoured},
@@ -46,7 +46,7 @@ constexpr Field kCommon[] = {
     {"forced_eos_token_id", harmless, kGeneration},
     {"gradient_checkpointing", harmless, kSpeed},
     {"id2label", harmless, "the class has no labels"},
-    {"is_encoder_decoder", harmless, "model_type tells"},
+    {"is_encoder_decoder", harmless, "determined by model_type"},
     {"keys_to_ignore_at_inference", harmless, kOutputs},
     {"label2id", harmless, "names of labels; id2label counts them"},
     {"length_penalty", harmless, kGeneration},
@@ -63,7 +63,7 @@ constexpr Field kCommon[] = {
     {"output_hidden_states", harmless, kOutputs},
     {"output_past", harmless, kOutputs},
     {"output_scores", harmless, kOutputs},
-    {"pad_token_id", harmless, "its embedding counts as any other going forward"},
+    {"pad_token_id", harmless, "no effect on the forward pass"},
     {"prefix", harmless, kGeneration},
     {"problem_type", harmless, "the class has no labels"},
     {"pruned_heads", only, "{}"},
@@ -75,9 +75,9 @@ constexpr Field kCommon[] = {
     {"suppress_tokens", harmless, kGeneration},
     {"task_specific_params", harmless, kGeneration},
     {"temperature", harmless, kGeneration},
-    {"tf_legacy_loss", harmless, "of TensorFlow's classes"},
+    {"tf_legacy_loss", harmless, "for TensorFlow classes"},
     {"tie_encoder_decoder", only, "false"},
-    {"tokenizer_class", harmless, "of the tokenizer"},
+    {"tokenizer_class", harmless, "used by the tokenizer"},
     {"top_k", harmless, kGeneration},
     {"top_p", harmless, kGeneration},
     {"torchscript", harmless, kSpeed},
@@ -86,7 +86,7 @@ constexpr Field kCommon[] = {
     {"typical_p", harmless, kGeneration},
     {"unsloth_fixed", harmless, kSaver},
     {"unsloth_version", harmless, kSaver},
-    {"use_bfloat16", harmless, "of TPUs, which Weft has none of"},
+    {"use_bfloat16", harmless, "for TPUs, which Weft does not support"},
     {"use_cache", harmless, kGeneration},
 };
 
@@ -121,7 +121,7 @@ constexpr Field kDecoder[] = {
     {"num_key_value_heads", honoured},
     {"rms_norm_eps", honoured},
     {"hidden_dropout", honoured, "tokens"},  // if there is no classifier_dropout
-    {"is_decoder", harmless, "these decode whatever it says"},
+    {"is_decoder", harmless, "these models are decoders regardless"},
     {"layer_types", honoured},
     {"mlp_bias", only, "false"},
     {"attention_bias", only, "false"},
@@ -139,7 +139,7 @@ constexpr Field kDecoder[] = {
 constexpr Field kLlama[] = {
     {"attention_bias", honoured},
     {"mlp_bias", honoured},
-    {"pretraining_tp", harmless, "slices that add up to the same products"},
+    {"pretraining_tp", harmless, "splits products without changing their sum"},
     {"sliding_window", harmless, kUnused},
     {"use_sliding_window", harmless, kUnused},
     {"max_window_layers", harmless, kUnused},
@@ -168,16 +168,16 @@ constexpr Field kGemma[] = {
 constexpr Field kGemma2[] = {
     {"attn_logit_softcapping", honoured},
     {"final_logit_softcapping", honoured, "words"},
-    {"hidden_act", harmless, "hidden_activation tells"},
+    {"hidden_act", harmless, "determined by hidden_activation"},
     {"query_pre_attn_scalar", honoured},
     {"sliding_window", honoured},
-    {"sliding_window_size", harmless, "sliding_window tells"},
+    {"sliding_window_size", harmless, "determined by sliding_window"},
 };
 constexpr Field kGemma3[] = {
     {"attn_logit_softcapping", only, "null"},
     {"rope_local_base_freq", honoured},
     {"sliding_window_pattern", honoured},
-    {"_sliding_window_pattern", harmless, "layer_types or sliding_window_pattern tell"},
+    {"_sliding_window_pattern", harmless, "determined by layer_types or sliding_window_pattern"},
 };
 constexpr Field kPhi3[] = {
     {"embd_pdrop", harmless, "the class does not apply it"},
@@ -187,7 +187,7 @@ constexpr Field kPhi3[] = {
 constexpr Field kOlmo[] = {
     {"attention_bias", honoured},
     {"clip_qkv", honoured},
-    {"rms_norm_eps", harmless, "its norms have an epsilon of 1e-5 in the class"},
+    {"rms_norm_eps", harmless, "the class fixes epsilon to 1e-5"},
 };
 constexpr Field kOlmo2[] = {{"attention_bias", honoured}};
 constexpr Field kNeox[] = {
@@ -195,7 +195,7 @@ constexpr Field kNeox[] = {
     {"attention_dropout", honoured},
     {"head_dim", only, "null"},
     {"hidden_dropout", honoured},
-    {"is_decoder", harmless, "it decodes whatever it says"},
+    {"is_decoder", harmless, "the model is a decoder regardless"},
     {"layer_norm_eps", honoured},
     {"rotary_emb_base", honoured},
     {"rotary_pct", honoured},
@@ -209,9 +209,9 @@ constexpr Field kFalcon[] = {
     {"attention_dropout", honoured},
     {"bias", honoured},
     {"ffn_hidden_size", honoured},
-    {"hidden_act", harmless, "activation tells"},
+    {"hidden_act", harmless, "determined by activation"},
     {"hidden_dropout", honoured},
-    {"intermediate_size", harmless, "ffn_hidden_size tells"},
+    {"intermediate_size", harmless, "determined by ffn_hidden_size"},
     {"layer_norm_epsilon", honoured},
     {"multi_query", honoured},
     {"n_embed", same_as, "hidden_size"},
@@ -228,7 +228,7 @@ constexpr Field kDeepseek[] = {
     {"aux_loss_alpha", harmless, "the class does not compute the loss that balances experts"},
     {"ep_size", harmless, kSpeed},
     {"first_k_dense_replace", honoured},
-    {"head_dim", harmless, "qk_rope_head_dim tells"},
+    {"head_dim", harmless, "determined by qk_rope_head_dim"},
     {"kv_lora_rank", honoured},
     {"moe_intermediate_size", honoured},
     {"moe_layer_freq", only, "1"},
@@ -240,9 +240,9 @@ constexpr Field kDeepseek[] = {
     {"num_key_value_heads", same_as, "num_attention_heads"},
     {"num_experts", same_as, "n_routed_experts"},
     {"num_local_experts", same_as, "n_routed_experts"},
-    {"pretraining_tp", harmless, "slices that add up to the same products"},
+    {"pretraining_tp", harmless, "splits products without changing their sum"},
     {"q_lora_rank", honoured},
-    {"qk_head_dim", harmless, "qk_nope_head_dim and qk_rope_head_dim tell"},
+    {"qk_head_dim", harmless, "determined by qk_nope_head_dim and qk_rope_head_dim"},
     {"qk_nope_head_dim", honoured},
     {"qk_rope_head_dim", honoured},
     {"rms_norm_eps", honoured},
@@ -273,10 +273,10 @@ constexpr Field kGpt2[] = {
     {"hidden_dropout", honoured, "tokens"},
     {"hidden_size", same_as, "n_embd"},
     {"initializer_range", honoured},
-    {"is_decoder", harmless, "it decodes whatever it says"},
+    {"is_decoder", harmless, "the model is a decoder regardless"},
     {"layer_norm_epsilon", honoured},
     {"max_position_embeddings", same_as, "n_positions"},
-    {"n_ctx", harmless, "n_positions tells"},
+    {"n_ctx", harmless, "determined by n_positions"},
     {"n_embd", honoured},
     {"n_head", honoured},
     {"n_inner", honoured},
@@ -288,11 +288,11 @@ constexpr Field kGpt2[] = {
     {"resid_pdrop", honoured},
     {"scale_attn_by_inverse_layer_idx", only, "false"},
     {"scale_attn_weights", honoured},
-    {"summary_activation", harmless, "of GPT2DoubleHeadsModel"},
-    {"summary_first_dropout", harmless, "of GPT2DoubleHeadsModel"},
-    {"summary_proj_to_labels", harmless, "of GPT2DoubleHeadsModel"},
-    {"summary_type", harmless, "of GPT2DoubleHeadsModel"},
-    {"summary_use_proj", harmless, "of GPT2DoubleHeadsModel"},
+    {"summary_activation", harmless, "used by GPT2DoubleHeadsModel"},
+    {"summary_first_dropout", harmless, "used by GPT2DoubleHeadsModel"},
+    {"summary_proj_to_labels", harmless, "used by GPT2DoubleHeadsModel"},
+    {"summary_type", harmless, "used by GPT2DoubleHeadsModel"},
+    {"summary_use_proj", harmless, "used by GPT2DoubleHeadsModel"},
     {"tie_word_embeddings", honoured, "words"},
     {"vocab_size", honoured},
 };
@@ -300,34 +300,34 @@ constexpr Field kBert[] = {
     {"add_cross_attention", only, "false"},
     {"attention_probs_dropout_prob", honoured},
     {"classifier_dropout", honoured, "sequence tokens"},
-    {"directionality", harmless, "of savers that wrote what never was otherwise"},
+    {"directionality", harmless, "written by old versions with one fixed value"},
     {"embedding_size", same_as, "hidden_size"},
     {"hidden_dropout_prob", honoured},
     {"is_decoder", only, "false"},
     {"layer_norm_eps", honoured},
     {"max_position_embeddings", honoured},
-    {"pooler_fc_size", harmless, "of savers that wrote what never was otherwise"},
-    {"pooler_num_attention_heads", harmless, "of savers that wrote what never was otherwise"},
-    {"pooler_num_fc_layers", harmless, "of savers that wrote what never was otherwise"},
-    {"pooler_size_per_head", harmless, "of savers that wrote what never was otherwise"},
-    {"pooler_type", harmless, "of savers that wrote what never was otherwise"},
+    {"pooler_fc_size", harmless, "written by old versions with one fixed value"},
+    {"pooler_num_attention_heads", harmless, "written by old versions with one fixed value"},
+    {"pooler_num_fc_layers", harmless, "written by old versions with one fixed value"},
+    {"pooler_size_per_head", harmless, "written by old versions with one fixed value"},
+    {"pooler_type", harmless, "written by old versions with one fixed value"},
     {"position_embedding_type", only, "\"absolute\""},
     {"tie_word_embeddings", honoured, "words pretraining"},
     {"type_vocab_size", honoured},
 };
 constexpr Field kT5[] = {
-    {"classifier_dropout", harmless, "of classes that are refused"},
+    {"classifier_dropout", harmless, "used only by unsupported classes"},
     {"d_ff", honoured},
     {"d_kv", honoured},
     {"d_model", honoured},
-    {"dense_act_fn", harmless, "feed_forward_proj tells"},
+    {"dense_act_fn", harmless, "determined by feed_forward_proj"},
     {"dropout_rate", honoured},
     {"feed_forward_proj", honoured},
     {"head_dim", same_as, "d_kv"},
     {"hidden_size", same_as, "d_model"},
     {"initializer_factor", honoured},
-    {"is_decoder", harmless, "of the halves, which set it themselves"},
-    {"is_gated_act", harmless, "feed_forward_proj tells"},
+    {"is_decoder", harmless, "set by the encoder and decoder themselves"},
+    {"is_gated_act", harmless, "determined by feed_forward_proj"},
     {"layer_norm_epsilon", honoured},
     {"n_positions", harmless, "positions are relative"},
     {"num_attention_heads", same_as, "num_heads"},
@@ -342,7 +342,7 @@ constexpr Field kT5[] = {
 };
 constexpr Field kVit[] = {
     {"attention_probs_dropout_prob", honoured},
-    {"encoder_stride", harmless, "of ViTForMaskedImageModeling"},
+    {"encoder_stride", harmless, "used by ViTForMaskedImageModeling"},
     {"hidden_dropout_prob", honoured},
     {"image_size", honoured},
     {"layer_norm_eps", honoured},
@@ -373,12 +373,12 @@ constexpr Field kWhisper[] = {
     {"hidden_size", same_as, "d_model"},
     {"id2label", honoured, "sequence"},
     {"init_std", honoured},
-    {"mask_feature_length", harmless, "of apply_spec_augment"},
-    {"mask_feature_min_masks", harmless, "of apply_spec_augment"},
-    {"mask_feature_prob", harmless, "of apply_spec_augment"},
-    {"mask_time_length", harmless, "of apply_spec_augment"},
-    {"mask_time_min_masks", harmless, "of apply_spec_augment"},
-    {"mask_time_prob", harmless, "of apply_spec_augment"},
+    {"mask_feature_length", harmless, "used by apply_spec_augment"},
+    {"mask_feature_min_masks", harmless, "used by apply_spec_augment"},
+    {"mask_feature_prob", harmless, "used by apply_spec_augment"},
+    {"mask_time_length", harmless, "used by apply_spec_augment"},
+    {"mask_time_min_masks", harmless, "used by apply_spec_augment"},
+    {"mask_time_prob", harmless, "used by apply_spec_augment"},
     {"max_source_positions", honoured},
     {"max_target_positions", honoured, "words base"},
     {"median_filter_width", harmless, kGeneration},

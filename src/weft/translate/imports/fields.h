@@ -2,7 +2,7 @@
 //
 //   {"head_dim", honoured}                      the importer uses it
 //   {"pad_token_id", honoured, "sequence"}      used only by a class with that head
-//   {"use_cache", harmless, "of generation"}    does not affect the model; the reason
+//   {"use_cache", harmless, "for generation"}   does not affect the model; the reason
 //   {"mlp_bias", only, "false"}                 any other value is refused
 //   {"hidden_size", same_as, "n_embd"}          an alias: refused unless both agree
 //

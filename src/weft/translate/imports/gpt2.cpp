@@ -68,7 +68,7 @@ Stored third(std::int64_t features, std::int64_t part, bool weight) {
 }
 
 LayerText gpt2_attention(const std::string& name, const Gpt2& model) {
-  LayerText layer(name + "_attention", "x[b, s, d]", "Each word sees those before it.");
+  LayerText layer(name + "_attention", "x[b, s, d]", "Causal self-attention.");
   const std::string init = normal(model.range);
   layer.size("b", 1);
   layer.size("s", model.positions);

@@ -76,7 +76,7 @@ Result<Imported> import_hugging_face(std::string_view text, const HuggingFaceOpt
   WEFT_TRY_STATUS(Config(json).expect_object());
   if (!Config(json).has("model_type"))
     return user_error("expected model_type, found none",
-                      "a config.json of Hugging Face says what the model is");
+                      "use a config.json of Hugging Face transformers, with model_type");
   WEFT_TRY(type, Config(json).word_or("model_type", ""));
   const auto family = std::ranges::find(kFamilies, type, &Family::model_type);
   if (family == std::end(kFamilies)) {
@@ -84,7 +84,7 @@ Result<Imported> import_hugging_face(std::string_view text, const HuggingFaceOpt
     std::string hint = did_you_mean(type, known);
     if (hint.empty()) hint = fmt::format("known are {}", fmt::join(known, ", "));
     if (Config(json).has("text_config"))
-      hint = "import its text_config, the language model, as a file of its own";
+      hint = "save its text_config, the language model, as a separate file and import that";
     return user_error(fmt::format("unknown model_type: '{}'", formats::shown(type)), hint);
   }
   Config config(json, &fields_of(type));

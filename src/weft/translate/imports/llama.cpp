@@ -176,7 +176,7 @@ void add_sizes(LayerText& body, const Decoder& model, std::vector<std::string>& 
     body.size("slots", balanced ? sent / model.experts : model.text_words(),
               balanced ? "s * k / experts" : "s");
     notes.push_back(
-        "an expert has slots for its share of the tokens and passes over more: WITH (slots = s) drops none");
+        "an expert has slots for its share of the tokens and drops the rest: WITH (slots = s) drops none");
   }
 }
 
@@ -231,8 +231,8 @@ Result<Imported> llama_of(Request request) {
   else
     add_text_head(body, head.head, task, "n", normal(model.range), "score");
   if (model.positions > model.text_words())
-    notes.push_back(fmt::format("texts of {} words; it takes up to {}: WITH (s = {})", model.text_words(),
-                                model.positions, model.positions));
+    notes.push_back(fmt::format("texts of {} tokens; the model supports up to {}: WITH (s = {})",
+                                model.text_words(), model.positions, model.positions));
   return finish(request, text, std::move(notes));
 }
 

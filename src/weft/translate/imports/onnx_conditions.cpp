@@ -16,9 +16,9 @@ Status OnnxResolver::condition(Status pushed) {
 Result<std::string_view> OnnxResolver::as_condition(std::uint32_t value) const {
   if (conditions_.contains(value)) return std::string_view("{}");
   if (stored_.contains(value)) return std::string_view("({} > 0)");
-  return user_error(
-      fmt::format("expected a condition, found the numbers {}", formats::shown(model_.file.values[value].id)),
-      "a comparison, Not, And, Or, or a tensor of bool");
+  return user_error(fmt::format("expected a boolean tensor, found numbers: {}",
+                                formats::shown(model_.file.values[value].id)),
+                    "a comparison, Not, And, Or, or a tensor of bool");
 }
 
 Status OnnxResolver::both(std::string_view infix) {
@@ -87,7 +87,7 @@ Status OnnxResolver::add_cast() {
   if (stored_.contains(x)) return alias();  // already 1 and 0
   if (to_bool) return condition(function("({} <> 0)"));
   const std::string note =
-      "casts between types of real numbers are left out: the setting precision says how values are rounded";
+      "casts between floating-point types are dropped: the setting precision controls rounding";
   if (std::ranges::find(model_.notes, note) == model_.notes.end()) model_.notes.push_back(note);
   return alias();
 }

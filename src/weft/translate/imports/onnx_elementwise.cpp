@@ -41,7 +41,7 @@ Status OnnxResolver::add_hard_sigmoid() {
 Status OnnxResolver::add_dropout() {
   if (!given(2)) return alias();
   const auto trains = number(2), rate = given(1) ? number(1) : std::optional(0.5);
-  if (!trains || !rate) return user_error("expected a ratio and a training_mode that are known");
+  if (!trains || !rate) return user_error("expected a constant ratio and training_mode");
   if (*trains == 0 || *rate == 0) return alias();
   if (!(*rate > 0 && *rate < 1))
     return user_error(fmt::format("ratio: expected 0 to below 1, found {}", *rate));
@@ -53,7 +53,7 @@ Status OnnxResolver::add_clip() {
   for (const std::size_t i : {1u, 2u}) {
     if (!given(i)) continue;
     const auto bound = number(i);
-    if (!bound || !std::isfinite(*bound)) return user_error("expected bounds that are numbers");
+    if (!bound || !std::isfinite(*bound)) return user_error("expected constant bounds");
     form = fmt::format("{}({}, {})", i == 1 ? "greatest" : "least", form, *bound);
   }
   return form == "{}" ? alias() : function(form);

@@ -107,7 +107,7 @@ Result<OnnxTensor> tensor_of(const onnx::TensorProto& proto, std::string_view la
     }
     if (tensor.location.empty() || tensor.offset < 0)
       return user_error(
-          fmt::format("{}: expected where its data are, found none", formats::shown(proto.name())));
+          fmt::format("{}: expected the location of its data, found none", formats::shown(proto.name())));
     if (!is_local_path(tensor.location))
       return user_error(fmt::format("{}: expected data in a file beside this one, found '{}'",
                                     formats::shown(proto.name()), formats::shown(tensor.location)));

@@ -77,7 +77,7 @@ Status OnnxResolver::window(ModelNode& node, std::vector<std::int64_t> kernel, c
   if (std::ranges::any_of(dilations, [](std::int64_t d) { return d != 1; }))
     return user_error("dilations: expected 1");
   if (strides.size() != 2 || strides[0] != strides[1] || strides[0] < 1)
-    return user_error("strides: expected one number twice");
+    return user_error("strides: expected two equal numbers");
   if (pads.size() != 4 || pads[0] != pads[2] || pads[1] != pads[3] || pads[0] < 0 || pads[1] < 0)
     return user_error("pads: expected the same on either side");
   node.stride = strides[0];
@@ -111,7 +111,8 @@ Status OnnxResolver::add_conv() {
   WEFT_TRY_STATUS(window(node, {weight[2], weight[3]}, image, result));
   if (given(2)) {
     WEFT_TRY(bias, operand(2));
-    if (shape(bias) != ModelShape{weight[0]}) return user_error("expected a bias of one number a channel");
+    if (shape(bias) != ModelShape{weight[0]})
+      return user_error("expected a bias with one number per channel");
     model_.biases[model_.file.nodes.size()] = bias;
   }
   return push(std::move(node), std::move(result), "conv");
@@ -130,7 +131,7 @@ Status OnnxResolver::add_conv_transpose() {
     return user_error("output_shape: expected none", "state pads and output_padding");
   const auto extra = wholes("output_padding");
   if (!extra.empty() && (extra.size() != 2 || extra[0] != extra[1] || extra[0] < 0))
-    return user_error("output_padding: expected one number twice");
+    return user_error("output_padding: expected two equal numbers");
   ModelNode node = made(Operation::conv2d_transpose, {x, w});
   // The window rules are those of the convolution that this transposes; sizes grow instead of
   // shrinking.
@@ -215,7 +216,7 @@ Status OnnxResolver::add_batch_norm() {
     WEFT_TRY(weight, operand(i));
     if (i > 2) {
       if (weight < model_.file.inputs || weight >= model_.file.inputs + model_.file.weights)
-        return user_error("expected a mean and a variance that the file holds");
+        return user_error("expected a mean and a variance stored in the file");
       model_.states.insert(weight);
     }
     node.operands.push_back(weight);

@@ -18,9 +18,9 @@ Status OnnxResolver::add_loss(std::uint32_t of) {
 Status OnnxResolver::add_cross_entropy() {
   WEFT_TRY(scores, operand(0));
   WEFT_TRY(labels, operand(1));
-  if (given(2)) return user_error("expected no weights of classes");
+  if (given(2)) return user_error("class weights are not supported");
   if (node_->outputs.size() > 1 && !node_->outputs[1].empty())
-    return user_error("expected the loss alone, found log probabilities besides");
+    return user_error("expected only the loss, found a log_prob output");
   const auto reduction = node_->attributes.find("reduction");
   if (reduction != node_->attributes.end() && reduction->second.word != "mean")
     return user_error(
@@ -30,11 +30,12 @@ Status OnnxResolver::add_cross_entropy() {
   if (shape(scores).size() < 2 || !whole_.contains(labels) || rows != shape(labels))
     return user_error(fmt::format("expected scores [n, classes, ..] and labels [n, ..], found {} and {}",
                                   formats::print_shape(shape(scores)), formats::print_shape(shape(labels))),
-                      "labels are an input of whole numbers, and no positions of Gather");
+                      "labels must be an integer input that Gather does not use");
   // A label that is not a class contributes nothing, as in ONNX.
   const std::int64_t classes = shape(scores)[1], ignored = whole("ignore_index", -1);
   if (ignored >= 0 && ignored < classes)
-    return user_error(fmt::format("ignore_index: expected no class, found {} of {}", ignored, classes));
+    return user_error(
+        fmt::format("ignore_index: expected a value that is not a class, found {} of {}", ignored, classes));
   std::size_t at = 1;
   const auto flat_from = [&](std::uint32_t value) -> std::optional<std::uint32_t> {
     const std::uint32_t first = model_.file.inputs + model_.file.weights;

@@ -83,7 +83,7 @@ Status OnnxResolver::add_sources() {
       if (dim == 0) dim = 1;
     for (const std::string& open : input.open)
       model_.notes.push_back(
-          fmt::format("{} leaves the dim {} open: it is 1 here", formats::shown(input.name), open));
+          fmt::format("{} has the symbolic dim {}: set to 1", formats::shown(input.name), open));
     const auto value = static_cast<std::uint32_t>(file.values.size());
     const bool whole = input.dtype == plan::DType::i64 || input.dtype == plan::DType::i32;
     if (whole && !looked_up.contains(input.name) && !labels.contains(input.name))
@@ -227,8 +227,8 @@ Status OnnxResolver::add(const OnnxNode& node) {
     if (const auto value = at_.find(input); value != at_.end() && !takes_wholes)
       if (model_.positions.contains(value->second) ||
           (whole_.contains(value->second) && !moves_dims(node.operation)))
-        return user_error(fmt::format("{} has whole numbers: positions of Gather, or labels of a loss",
-                                      formats::shown(input)));
+        return user_error(
+            fmt::format("{} is an integer input: only Gather and losses support it", formats::shown(input)));
   return (this->*found->add)();
 }
 

@@ -54,7 +54,7 @@ OnnxPrinter::Piece OnnxPrinter::reduce(std::size_t n, const ModelNode& node, con
 Status OnnxPrinter::declare(const std::string& index, std::int64_t size, const ModelShape& to) {
   const auto declared = sizes_.find(index);
   if (declared != sizes_.end() && declared->second != size)
-    return user_error(fmt::format("a result {}: {} is {} there and {} elsewhere", formats::print_shape(to),
+    return user_error(fmt::format("a result {}: {} is {} here and {} elsewhere", formats::print_shape(to),
                                   index, size, declared->second));
   sized(index, size, {});
   return {};

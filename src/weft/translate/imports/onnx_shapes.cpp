@@ -18,7 +18,7 @@ Status OnnxResolver::reshape_to(ModelShape result) {
 Status OnnxResolver::add_reshape() {
   WEFT_TRY(x, operand(0));
   const Folded* sizes = known(1);
-  if (sizes == nullptr) return user_error("expected a shape that is known, found one that is computed");
+  if (sizes == nullptr) return user_error("expected a constant shape, found a computed one");
   std::int64_t elements = 1, rest = 1;
   for (const std::int64_t size : shape(x)) elements *= size;
   ModelShape result = sizes->wholes;
@@ -55,7 +55,7 @@ Status OnnxResolver::add_flatten() {
 Status OnnxResolver::add_unsqueeze() {
   WEFT_TRY(x, operand(0));
   const Folded* axes = known(1);
-  if (axes == nullptr) return user_error("expected axes that are known");
+  if (axes == nullptr) return user_error("expected constant axes");
   ModelShape result = shape(x);
   std::vector<std::int64_t> places = axes->wholes;
   const auto rank = static_cast<std::int64_t>(result.size() + places.size());
@@ -78,7 +78,7 @@ Status OnnxResolver::add_squeeze() {
   const Folded* axes = known(1);
   ModelShape result;
   std::set<std::size_t> gone;
-  if (given(1) && axes == nullptr) return user_error("expected axes that are known");
+  if (given(1) && axes == nullptr) return user_error("expected constant axes");
   if (axes != nullptr)
     for (const std::int64_t place : axes->wholes) {
       WEFT_TRY(at, axis(place, shape(x).size()));
@@ -154,7 +154,7 @@ Status OnnxResolver::add_slice() {
   const Folded *begins = known(1), *ends = known(2);
   if (begins == nullptr || ends == nullptr || (given(3) && known(3) == nullptr) ||
       (given(4) && known(4) == nullptr))
-    return user_error("expected starts, ends, axes and steps that are known");
+    return user_error("expected constant starts, ends, axes and steps");
   const std::size_t count = begins->wholes.size();
   if (count == 0 || ends->wholes.size() != count || (given(3) && known(3)->wholes.size() != count) ||
       (given(4) && known(4)->wholes.size() != count))
@@ -194,7 +194,7 @@ Status OnnxResolver::add_split() {
   const auto outputs = static_cast<std::int64_t>(node_->outputs.size());
   std::vector<std::int64_t> sizes;
   if (given(1)) {
-    if (known(1) == nullptr) return user_error("expected sizes that are known");
+    if (known(1) == nullptr) return user_error("expected constant sizes");
     sizes = known(1)->wholes;
   } else {  // equal sizes; the last is smaller if they do not divide the dim
     if (whole("num_outputs", outputs) != outputs)
@@ -222,7 +222,7 @@ Status OnnxResolver::add_split() {
 Status OnnxResolver::add_expand() {
   WEFT_TRY(x, operand(0));
   const Folded* sizes = known(1);
-  if (sizes == nullptr) return user_error("expected a shape that is known, found one that is computed");
+  if (sizes == nullptr) return user_error("expected a constant shape, found a computed one");
   WEFT_TRY(result, joined_shape(shape(x), sizes->wholes));
   if (result == shape(x)) return alias();
   return push(made(Operation::broadcast, {x}), std::move(result), "spread");

@@ -11,7 +11,7 @@ namespace weft::imports {
 Result<std::set<std::size_t>> OnnxResolver::reduced_axes(std::size_t rank) const {
   std::vector<std::int64_t> axes = wholes("axes");
   if (given(1)) {
-    if (known(1) == nullptr) return user_error("expected axes that are known");
+    if (known(1) == nullptr) return user_error("expected constant axes");
     axes = known(1)->wholes;
   }
   std::set<std::size_t> along;

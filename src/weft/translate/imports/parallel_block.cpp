@@ -109,9 +109,8 @@ void add_parameters(LayerText& layer, const ParallelModel& model) {
 }
 
 LayerText parallel_block(const std::string& name, const ParallelModel& model) {
-  LayerText layer(
-      name + "_block", "x[b, s, d]" + rotary_arguments(model.rotary),
-      model.parallel ? "Attention and feed-forward beside each other." : "Attention, then feed-forward.");
+  LayerText layer(name + "_block", "x[b, s, d]" + rotary_arguments(model.rotary),
+                  model.parallel ? "Parallel attention and feed-forward." : "Attention, then feed-forward.");
   layer.size("b", 1);
   layer.size("s", model.text_words());
   layer.size("d", model.features);
@@ -196,8 +195,8 @@ Result<Imported> parallel_model(Request& request, const ParallelModel& model, He
     add_text_head(body, head.head, task, "n", init, "classifier");
   }
   if (model.positions > model.text_words())
-    notes.push_back(fmt::format("texts of {} words; it takes up to {}: WITH (s = {})", model.text_words(),
-                                model.positions, model.positions));
+    notes.push_back(fmt::format("texts of {} tokens; the model supports up to {}: WITH (s = {})",
+                                model.text_words(), model.positions, model.positions));
   return finish(request, text, std::move(notes));
 }
 

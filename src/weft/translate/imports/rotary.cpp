@@ -111,7 +111,8 @@ Result<std::int64_t> original_of(Config& config, Config& scaling, const RotaryFi
   WEFT_TRY(own, config.size_or(kKey, fields.original > 0 ? fields.original : positions));
   WEFT_TRY(inner, scaling.size_or(kKey, own));
   if (inner != own && (config.has(kKey) || fields.original > 0))
-    return scaling.refuse(kKey, fmt::format("expected {}, as the file has it outside", own)).error();
+    return scaling.refuse(kKey, fmt::format("expected {}, the value at the top level of the file", own))
+        .error();
   return inner;
 }
 
@@ -120,7 +121,7 @@ Status set_part(Config& config, const RotaryFields& fields, RotarySizes sizes, d
   if (!(part > 0 && part <= 1) || (part != 1 && !fields.some_may_rest))
     return user_error(fmt::format(
         "{}{}: expected {}, found {}", config.path(), fields.part,
-        fields.some_may_rest ? "a number above 0 and up to 1" : "1, which is all that the class knows",
+        fields.some_may_rest ? "a number above 0 and up to 1" : "1, the only value that the class supports",
         part));
   rotary.turned = static_cast<std::int64_t>(static_cast<double>(sizes.head) * part);
   if (rotary.turned < 2 || rotary.turned % 2 != 0)
@@ -165,9 +166,8 @@ Status read_scaling(Request& request, Config& scaling, const RotaryFields& field
   }
   if (type == "dynamic" && !fields.only_longrope) {
     WEFT_TRY(factor, scale_of(scaling, "factor"));
-    notes.push_back(
-        fmt::format("dynamic rotary scaling (factor {}) begins beyond {} tokens: this text has none", factor,
-                    sizes.positions));
+    notes.push_back(fmt::format("dynamic rotary scaling (factor {}) applies beyond {} tokens: omitted",
+                                factor, sizes.positions));
     return {};
   }
   return user_error(fmt::format("{}: unknown scaling '{}'", where, formats::shown(type)),
@@ -195,7 +195,7 @@ Result<Rotary> read_rotary(Request& request, const RotaryFields& fields, RotaryS
   WEFT_TRY_STATUS(set_part(config, fields, sizes, part, rotary));
   // transformers 5 keeps everything in one object, earlier versions only the scaling.
   if (config.has("rope_scaling") && config.has("rope_parameters"))
-    return config.refuse("rope_scaling", "expected it or rope_parameters alone").error();
+    return config.refuse("rope_scaling", "expected either it or rope_parameters, found both").error();
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     if (!config.has(key)) continue;
     WEFT_TRY(scaling, config.object(key));
@@ -222,7 +222,7 @@ Result<TwoRotaries> read_two_rotaries(Request& request, RotarySizes sizes, std::
     WEFT_TRY_STATUS(set_part(config, fields, sizes, part, *rotary));
   }
   if (config.has("rope_scaling") && config.has("rope_parameters"))
-    return config.refuse("rope_scaling", "expected it or rope_parameters alone").error();
+    return config.refuse("rope_scaling", "expected either it or rope_parameters, found both").error();
   if (config.has("rope_scaling")) {
     WEFT_TRY(scaling, config.object("rope_scaling"));
     WEFT_TRY_STATUS(read_scaling(request, scaling, fields, sizes, both.full, notes));

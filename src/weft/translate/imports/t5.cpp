@@ -81,8 +81,8 @@ void add_t5_sizes(LayerText& layer, const T5& model) {
 LayerText t5_attention(const std::string& name, const T5& model, bool across) {
   LayerText layer(name + (across ? "_cross_attention" : "_attention"),
                   across ? "x[b, s, d], m[b, t, d]" : "x[b, s, d], bias[h, s, t]",
-                  across ? "Attention to what was read."
-                         : "Attention within a text; the square root of e is in the initial values.");
+                  across ? "Cross-attention to the encoder."
+                         : "Self-attention; the scale sqrt(e) is folded into the initial values.");
   add_t5_sizes(layer, model);
   layer.size("t", kT5Words, across ? "" : "s");
   layer.size("h", model.heads);
@@ -147,8 +147,8 @@ std::string bucket_of(std::string_view far, std::int64_t buckets, std::int64_t d
 
 LayerText t5_distances(const std::string& name, const T5& model, bool both_ways) {
   LayerText layer(name + (both_ways ? "_both_ways" : "_backwards"), "x[b, s, d]",
-                  both_ways ? "Half of the buckets for what stands before, half for what comes after."
-                            : "All buckets for what stands before; what comes after is not seen.");
+                  both_ways ? "Half of the buckets are for preceding positions, half for following ones."
+                            : "All buckets are for preceding positions; following ones are masked.");
   add_t5_sizes(layer, model);
   layer.size("h", model.heads);
   layer.size("u", model.buckets);
@@ -263,7 +263,7 @@ Result<Imported> t5_of(Request request) {
   } else {
     body.select("SELECT n AS hidden, m AS heard FROM n, m[b, s AS r, d]");
   }
-  return finish(request, text, {"tokens are the text to be written, one place late"});
+  return finish(request, text, {"tokens are the target text, shifted right by one"});
 }
 
 }  // namespace weft::imports

@@ -50,7 +50,7 @@ Result<Vit> read_vit(Request& request, Head head) {
 }
 
 LayerText vit_attention(const std::string& name, const Vit& model) {
-  LayerText layer(name + "_attention", "x[b, s, d]", "Every patch sees all others.");
+  LayerText layer(name + "_attention", "x[b, s, d]", "Every patch attends to all patches.");
   const std::string init = normal(model.range);
   layer.size("b", 1);
   layer.size("s", model.places());

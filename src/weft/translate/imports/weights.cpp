@@ -80,7 +80,7 @@ Status check_source(const WeightSource& source, const TensorEntry& tensor, std::
   return user_error(
       fmt::format("tensor {}: expected [{}] for parameter {}, found [{}]", name, fmt::join(source.view, ", "),
                   source.parameter, fmt::join(tensor.shape, ", ")),
-      "the weights are of another model than the config.json");
+      "the weights do not match the config.json");
 }
 
 Result<const TensorEntry*> tensor_of(const Tensors& tensors, const WeightSource& source,

@@ -243,7 +243,7 @@ Result<Imported> whisper_of(Request request) {
               fmt::format("SELECT sum(n * {0}) FROM n, {0} GROUP BY b, s, v", tied ? "embed" : "head"));
     body.select(
         "SELECT mean(cross_entropy(logits, targets) OVER (PARTITION BY b, s)) AS loss FROM logits, targets");
-    notes.push_back("tokens are the text to be written, one place late");
+    notes.push_back("tokens are the target text, shifted right by one");
   } else if (head.head == Head::sequence) {
     body.size("j", model.projected);
     body.parameter("projector", {"d", "j"}, normal(model.range), turned("projector.weight"));

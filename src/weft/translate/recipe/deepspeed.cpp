@@ -77,8 +77,7 @@ Result<bool> offloads(const JsonNode& zero, const Json& json, const char* key) {
   WEFT_TRY(device, node.text("device"));
   if (device == "none") return false;
   if (device == "cpu" || device == "nvme") return true;
-  return node.error(
-      fmt::format("expected a device of cpu, nvme or none, found '{}'", formats::shown(device)));
+  return node.error(fmt::format("expected device cpu, nvme or none, found '{}'", formats::shown(device)));
 }
 
 // Elements per bucket; the file may write 5e8.
@@ -114,7 +113,7 @@ Status read_zero(const JsonNode& top, const Json& json, Recipe& recipe) {
   for (const char* key : {"mics_shard_size", "zero_hpz_partition_size"})
     if (zero.has(key)) {
       WEFT_TRY(size, zero.number(key, 1));
-      if (size > 1) recipe.notes.push_back(fmt::format("zero_optimization.{} is passed on", key));
+      if (size > 1) recipe.notes.push_back(fmt::format("zero_optimization.{} is kept unchanged", key));
     }
   Json kept = own;
   for (const char* key : {"stage", "overlap_comm", "reduce_bucket_size", "cpu_offload"}) kept.erase(key);
@@ -261,19 +260,18 @@ Written print_deepspeed(const Recipe& recipe) {
   const auto lose = [&](bool is, std::string what) {
     if (is) written.lost.push_back(std::move(what));
   };
-  lose(recipe.pipeline > 1,
-       fmt::format("pipeline {}: a PipelineModule of the program says it", recipe.pipeline));
+  lose(recipe.pipeline > 1, fmt::format("pipeline {}: set by the program's PipelineModule", recipe.pipeline));
   lose(recipe.pipeline > 1 && recipe.zero > 1,
        fmt::format("ZeRO {} with a pipeline: at most 1", recipe.zero));
   lose(recipe.virtual_stages > 1, fmt::format("virtual stages {}", recipe.virtual_stages));
-  lose(recipe.expert > 1, fmt::format("expert {}: the program's MoE layers say it", recipe.expert));
+  lose(recipe.expert > 1, fmt::format("expert {}: set by the program's MoE layers", recipe.expert));
   lose(recipe.sequence_parallel, "sequence parallel");
   lose(recipe.recompute == Recompute::selective, "selective recomputation");
   lose(recipe.recompute_layers > 0,
-       fmt::format("recomputation of {} layers of a stage: the program says it", recipe.recompute_layers));
+       fmt::format("recomputation of {} layers per stage: set by the program", recipe.recompute_layers));
   lose(recipe.precision == Precision::fp8, "fp8");
-  lose(recipe.copies > 1, fmt::format("{} copies of what is sharded", recipe.copies));
-  lose(recipe.sequence > 0, fmt::format("sequences of {}: the program says it", recipe.sequence));
+  lose(recipe.copies > 1, fmt::format("sharding within {} replicas", recipe.copies));
+  lose(recipe.sequence > 0, fmt::format("sequence length {}: set by the program", recipe.sequence));
   lose(recipe.order != kUsualOrder, fmt::format("rank order {}", recipe.order));
   return written;
 }

@@ -34,7 +34,7 @@ Result<Words> words_behind(std::string_view text, std::string_view mark) {
   const std::size_t at = text.find(mark);
   const std::size_t open = at == std::string_view::npos ? at : text.find('(', at + mark.size());
   if (open == std::string_view::npos)
-    return user_error(fmt::format("expected a list in parentheses behind {}, found none", mark));
+    return user_error(fmt::format("expected a list in parentheses after {}, found none", mark));
   Words words(1);
   int depth = 1;
   for (std::size_t i = open + 1; i < text.size(); ++i) {
@@ -49,7 +49,7 @@ Result<Words> words_behind(std::string_view text, std::string_view mark) {
     else if (c != ' ' && c != '"')
       words.back() += c;
   }
-  return user_error(fmt::format("the list behind {} is not closed", mark));
+  return user_error(fmt::format("the list after {} is not closed", mark));
 }
 
 std::string_view place_on(const Words& names, const Words& places, std::string_view dim) {
@@ -79,7 +79,7 @@ Result<Recipe> read_dtensor(std::string_view text) {
       return user_error(fmt::format("expected a size of the mesh, found '{}'", formats::shown(sizes[d])));
     const std::int64_t size = *read;
     if (__builtin_mul_overflow(recipe.devices, size, &recipe.devices))
-      return user_error("expected a mesh of devices, found more than there can be");
+      return user_error("the mesh has too many devices");
     if (names[d] == "pp") recipe.pipeline = size, stages = d;
     if (names[d] == "cp") recipe.context = size;
     if (names[d] == "tp") recipe.tensor = size;
@@ -148,14 +148,14 @@ Written print_dtensor(const Recipe& recipe) {
        "Shard(0)", "Shard(1)");
   written.text += "}\n";
   if (recipe.pipeline > 1)
-    written.lost.push_back(fmt::format("pipeline {}: a mesh of its own for each stage", recipe.pipeline));
+    written.lost.push_back(fmt::format("pipeline {}: one mesh per stage", recipe.pipeline));
   if (recipe.virtual_stages > 1)
     written.lost.push_back(fmt::format("virtual stages {}", recipe.virtual_stages));
   if (recipe.expert > 1)
-    written.lost.push_back(fmt::format("expert {}: experts have a mesh of their own", recipe.expert));
+    written.lost.push_back(fmt::format("expert {}: experts use a separate mesh", recipe.expert));
   if (recipe.recompute != Recompute::none)
     written.lost.push_back(fmt::format("{} recomputation", name(recipe.recompute)));
-  if (recipe.offload_optimizer) written.lost.emplace_back("optimizer states in the host's memory");
+  if (recipe.offload_optimizer) written.lost.emplace_back("optimizer states in host memory");
   if (recipe.zero == 1 || recipe.zero == 2)
     written.lost.push_back("sharded optimizer states of replicated parameters");
   if (recipe.micro_batches() > 1) written.lost.push_back("micro-batches");

@@ -100,11 +100,11 @@ class RecipeImprover {
         for (const Change& change : changes(today_, gathered.recipe))
           if (change.what != "tensor" && change.what != "data" && change.what != "micro-batch")
             made_.beyond_lost.push_back(
-                fmt::format("{} {}, which the program has as {}", change.what, change.to, change.from));
+                fmt::format("{} {}, which the program sets to {}", change.what, change.to, change.from));
       const std::int64_t runs = gathered.recipe.pipeline * gathered.recipe.virtual_stages;
       if (pricer_.layers() % runs != 0)
         made_.beyond_lost.push_back(
-            fmt::format("stages that are not alike: {} layers in {} runs", pricer_.layers(), runs));
+            fmt::format("unequal stages: {} layers in {} virtual stages", pricer_.layers(), runs));
     }
     search::ChooseOptions options;
     options.memory_bytes = problem.memory_bytes;

@@ -372,7 +372,7 @@ Result<Recipe> read_megatron(std::string_view text) {
   recipe.sequence_parallel = flags.contains("sequence-parallel");
   if (recipe.sequence_parallel && recipe.tensor == 1) {
     recipe.sequence_parallel = false;
-    recipe.notes.push_back("--sequence-parallel does nothing where --tensor-model-parallel-size is 1");
+    recipe.notes.push_back("--sequence-parallel has no effect if --tensor-model-parallel-size is 1");
   }
   if (flags.contains("use-tp-pp-dp-mapping")) recipe.order = kPipelineInside;
   WEFT_TRY_STATUS(check(recipe));
@@ -436,7 +436,7 @@ Written print_megatron(const Recipe& recipe) {
   for (const auto& [flag, value] : recipe.others)
     if (flag.starts_with("--")) flags.push_back(value.empty() ? flag : flag + " " + value);
   written.text = fmt::format("{}\n", fmt::join(flags, " \\\n"));
-  if (recipe.offload_parameters) written.lost.push_back("parameters in the host's memory");
+  if (recipe.offload_parameters) written.lost.push_back("parameters in host memory");
   if (recipe.order != kUsualOrder && recipe.order != kPipelineInside)
     written.lost.push_back(fmt::format("rank order {}", recipe.order));
   return written;

@@ -87,7 +87,7 @@ std::string describe(const Recipe& recipe) {
   if (recipe.recompute != Recompute::none)
     words.push_back(fmt::format("{} recomputation{}", name(recipe.recompute),
                                 recipe.recompute_layers > 0
-                                    ? fmt::format(" of {} layers of a stage", recipe.recompute_layers)
+                                    ? fmt::format(" of {} layers per stage", recipe.recompute_layers)
                                     : std::string()));
   if (recipe.offload_optimizer)
     words.emplace_back(recipe.offload_parameters ? "optimizer and parameters on the host"

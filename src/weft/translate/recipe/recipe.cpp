@@ -121,8 +121,7 @@ Status check(const Recipe& recipe, std::int64_t devices) {
     return user_error(fmt::format("virtual stages need a pipeline: {} virtual stages, {} stage",
                                   recipe.virtual_stages, recipe.pipeline));
   if (recipe.offload_parameters && recipe.zero < 3)
-    return user_error(
-        fmt::format("parameters are offloaded where they are sharded: ZeRO 3 and {}", recipe.zero));
+    return user_error(fmt::format("offloading parameters needs ZeRO 3, found ZeRO {}", recipe.zero));
   Recipe known = recipe;
   known.devices = all;
   WEFT_TRY_STATUS(check_batches(recipe, known.data_degree()));

@@ -51,8 +51,8 @@ Names tensor_list(const Recipe& recipe, const IndexRoles& roles) {
 Result<std::vector<Degree>> degrees_of(const Recipe& recipe, const IndexRoles& roles, std::int64_t data) {
   const auto needs = [](const Names& list, std::string_view what, std::int64_t degree) -> Status {
     if (!list.empty()) return {};
-    return user_error(fmt::format("the model has no index that {} would cut: {}", what, degree),
-                      "1 is right for this model");
+    return user_error(fmt::format("the model has no index for {} parallelism: degree {}", what, degree),
+                      "use degree 1 for this model");
   };
   if (data > 1) WEFT_TRY_STATUS(needs(roles.batch, "data", data));
   if (recipe.tensor > 1) WEFT_TRY_STATUS(needs(roles.model, "tensor", recipe.tensor));
@@ -148,14 +148,14 @@ Recompute recompute_from(const train::Recompute& what, std::vector<std::string>&
                           : what.selective ? Recompute::selective
                                            : Recompute::none;
   if (recompute_of(found) != what)
-    lost.push_back(fmt::format("recompute {}: {} in its place", train::print(what), name(found)));
+    lost.push_back(fmt::format("recompute {}: replaced by {}", train::print(what), name(found)));
   return found;
 }
 
 void say_what_is_not_priced(const Recipe& recipe, std::vector<std::string>& notes) {
   if (recipe.offload_parameters)
     notes.push_back("offloaded parameters are not estimated: they are counted in device memory");
-  if (recipe.precision == Precision::fp8) notes.push_back("fp8 is priced as bf16");
+  if (recipe.precision == Precision::fp8) notes.push_back("fp8 is estimated as bf16");
 }
 
 }  // namespace
@@ -230,7 +230,7 @@ GatheredRecipe gather(const Distribution& distribution, const IndexRoles& roles,
     const std::int64_t ranks = distribution.mesh.axes[a].ranks;
     const std::string axis = fmt::format("{}={}", distribution.mesh.axes[a].name, ranks);
     if (ranks == 1) continue;
-    if (!use.in_stages.empty()) lose(fmt::format("{}: a mesh of their own for some stages", axis));
+    if (!use.in_stages.empty()) lose(fmt::format("{}: separate meshes for some stages", axis));
     if (use.stage) {
       recipe.pipeline *= ranks;
       recipe.virtual_stages = use.chunks;
@@ -267,7 +267,7 @@ GatheredRecipe gather(const Distribution& distribution, const IndexRoles& roles,
     } else {
       recipe.data *= ranks;
       whole_copies *= ranks;
-      lose(fmt::format("{}, which slices nothing that recipes cut: taken for data", axis));
+      lose(fmt::format("{} slices no index that recipes can slice: treated as data parallel", axis));
       places.push_back(data);
     }
   }
@@ -294,7 +294,7 @@ GatheredRecipe gather(const Distribution& distribution, const IndexRoles& roles,
                      distribution.exceptions.front().tensor));
   if (!distribution.schedule.empty() && distribution.schedule != kPlain &&
       distribution.schedule != kInterleaved && recipe.pipeline > 1) {
-    lose(fmt::format("schedule {}: {} in its place", distribution.schedule,
+    lose(fmt::format("schedule {}: replaced by {}", distribution.schedule,
                      recipe.virtual_stages > 1 ? kInterleaved : kPlain));
   }
   if (recipe.global_batch > 0) {

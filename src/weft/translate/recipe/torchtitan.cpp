@@ -255,7 +255,7 @@ Result<Recipe> read_torchtitan(std::string_view text) {
                                     formats::shown(parsed.error().description())));
     return read_job(parsed.table());
   } catch (const UnreadableToml&) {
-    return user_error("expected TOML, found a name that begins with no letter, digit or quote");
+    return user_error("expected TOML, found a name that does not begin with a letter, digit or quote");
   }
 #else
   (void)text;
@@ -318,14 +318,15 @@ Written print_torchtitan(const Recipe& recipe) {
     if (is) written.lost.push_back(std::move(what));
   };
   lose(recipe.zero == 1, "ZeRO 1: gradients are sharded too");
-  lose(recipe.virtual_stages > 2, fmt::format("virtual stages {}: two of each stage", recipe.virtual_stages));
+  lose(recipe.virtual_stages > 2,
+       fmt::format("virtual stages {}: 2 per stage instead", recipe.virtual_stages));
   lose(recipe.offload_optimizer && !recipe.offload_parameters && recipe.zero != 2,
-       "optimizer states in the host's memory");
+       "optimizer states in host memory");
   lose(recipe.precision == Precision::f16, "f16");
-  lose(recipe.precision == Precision::fp8, "fp8: a converter of the model says it");
+  lose(recipe.precision == Precision::fp8, "fp8: set by a model converter");
   lose(recipe.recompute_layers > 0,
-       fmt::format("recomputation of {} layers of a stage", recipe.recompute_layers));
-  lose(recipe.bucket > 0, fmt::format("buckets of {}", recipe.bucket));
+       fmt::format("recomputation of {} layers per stage", recipe.recompute_layers));
+  lose(recipe.bucket > 0, fmt::format("bucket size {}", recipe.bucket));
   lose(recipe.tensor > 1 && !recipe.sequence_parallel, "tensor parallel without sequence parallel");
   lose(recipe.order != kUsualOrder, fmt::format("rank order {}", recipe.order));
   return written;

@@ -86,7 +86,11 @@ Choice ChoiceTable::choose_for_group(const Setting& setting, std::int64_t bytes)
   std::vector<Scored> scored;
   for (const auto& [algorithm, seconds] : from_private)
     if (auto one = score(setting.kind, algorithm, seconds, allocated)) scored.push_back(std::move(*one));
-  if (scored.empty()) return {std::string(kDirect), 0, "nothing else was measured with all buffers", {}};
+  if (scored.empty())
+    return {std::string(kDirect),
+            0,
+            "no other candidate was measured for both private and allocated buffers",
+            {}};
   std::ranges::stable_sort(scored, {}, &Scored::score);
   Choice best = scored.front().choice;
   best.why = fmt::format("{}: {}", this->find(with_private, best.algorithm)->source, times(scored.front()));

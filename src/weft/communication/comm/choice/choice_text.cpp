@@ -141,12 +141,12 @@ Result<ChoiceTable> ChoiceTable::parse(std::string_view text) {
       Candidate candidate;
       if (!read_candidate(fields, candidate) ||
           (!candidates->empty() && candidates->back().name >= candidate.name))
-        return wrong("a candidate, by name");
+        return wrong("a candidate, sorted by name");
       candidates->push_back(std::move(candidate));
     } else if (fields[0] == "time" && candidates != nullptr && !candidates->empty()) {
       TimePoint time;
       auto& times = candidates->back().times;
-      if (!read_time(fields, times, time)) return wrong("a time, by size");
+      if (!read_time(fields, times, time)) return wrong("a time, sorted by size");
       times.push_back(time);
     } else {
       return wrong("figures, setting, candidate or time");

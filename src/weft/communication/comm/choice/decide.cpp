@@ -161,10 +161,10 @@ Result<const Decision*> Communicator::State::decide(const Call& call, std::uint6
     if (is_named) {
       WEFT_CHECK(call.algorithm.number <= named.size(), "an algorithm that this communicator did not name");
       decision.algorithm = named[call.algorithm.number - 1];
-      decision.why = "named by the call";
+      decision.why = "requested by the call";
     } else if (!options.algorithm.empty()) {
       decision.algorithm = options.algorithm;
-      decision.why = "asked for";
+      decision.why = "requested";
     } else {
       Choice choice = table.choose_for_group(setting, question.bytes);
       if (choice.algorithm.empty()) {

@@ -278,7 +278,7 @@ Result<std::unique_ptr<ReadyProgram>> ReadyProgram::open(std::shared_ptr<const c
     return user_error(fmt::format("{} is for {} ranks, the group has {}", program->name,
                                   program->collective.ranks, endpoint.ranks()));
   if (capacity.slot_bytes < kLongestElement || capacity.slots < 1)
-    return user_error(fmt::format("a connection needs a slot of {} bytes at least: {} of {} bytes",
+    return user_error(fmt::format("a connection needs slots of at least {} bytes, found {} of {} bytes",
                                   kLongestElement, capacity.slots, capacity.slot_bytes));
   auto state =
       std::make_unique<State>(std::move(program), endpoint, MessageLimits{capacity.slot_bytes, least_piece});

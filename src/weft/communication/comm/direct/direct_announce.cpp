@@ -125,7 +125,7 @@ const DirectSource* DirectOperation::source(std::int32_t other, Progress& answer
     if ((known.offer == Offer::buffer && known.data == nullptr) ||
         (offers_output && known.output == nullptr)) {
       answer = fail(environment_error(
-          fmt::format("a buffer of rank {} is in memory that rank {} was not given", other, side->rank)));
+          fmt::format("a buffer of rank {} is in a heap that rank {} has not mapped", other, side->rank)));
       return nullptr;
     }
   }

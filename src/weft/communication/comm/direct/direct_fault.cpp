@@ -22,7 +22,7 @@ struct Mismatch {
 
 std::string describe(const Announced& side) {
   std::string text = describe(unpack_call(side.what, side.count));
-  if (side.what >> 56 != 0) text += " with counts of its own";
+  if (side.what >> 56 != 0) text += " with per-rank counts";
   return fmt::format("rank {} called {}", side.rank, text);
 }
 
@@ -111,7 +111,8 @@ Error poison_error(const DirectSide& side) {
   switch (poison.reason) {
     case kPoisonedByMismatch: return to_error(read_mismatch(record));
     case kPoisonedByFailure:
-      return environment_error(fmt::format("rank {} died", poison.rank), "shrink the group to continue without it");
+      return environment_error(fmt::format("rank {} failed", poison.rank),
+                               "shrink the group to continue without it");
     default:
       return environment_error(fmt::format("rank {} aborted the group: reason {}", poison.rank, poison.reason));
   }

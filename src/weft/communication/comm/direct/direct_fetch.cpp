@@ -22,7 +22,7 @@ bool fetch(DirectOperation& operation, std::int32_t other, std::byte* target, co
   if (side.reach.read(other, data, {target, bytes})) return true;
   answer = operation.fail(
       side.poisoned() ? poison_error(side)
-                      : environment_error(fmt::format("the memory of rank {} cannot be read any more", other)));
+                      : environment_error(fmt::format("the memory of rank {} is no longer readable", other)));
   return false;
 }
 

@@ -28,8 +28,8 @@ __device__ __forceinline__ weft_count weft_now() {
   return now;
 }
 
-// By one thread. False when it took too long here or elsewhere: a program that was checked does not, so another
-// kernel holds the processors that a block of this one needs.
+// Called by one thread. False after a timeout here or in another block: a checked program cannot deadlock, so
+// another kernel occupies the SMs that a block of this one needs.
 __device__ bool weft_wait(const weft_count* counter, weft_count least, weft_count* gave_up, weft_count limit) {
   if (weft_seen(counter) >= least) return true;
   const weft_count begin = weft_now();
@@ -54,7 +54,7 @@ __device__ __forceinline__ weft_element weft_one(const weft_element* from) {
   return value.x;
 }
 
-// to[i] = a[i], or of a[i] and b[i] where there is b; and also[i] the same, where there is that.
+// to[i] = a[i], or the combination of a[i] and b[i] if b is given; also[i] likewise, if given.
 __device__ void weft_move(const weft_element* a, const weft_element* b, weft_element* to, weft_element* also,
                           long long elements) {
   constexpr int kElements = 16 / sizeof(weft_element), kAtOnce = 4;
@@ -115,7 +115,7 @@ weft_chunks(const weft_block* blocks, const weft_step* steps, const weft_places*
     __syncthreads();
     return goes;
   }};
-  // What all threads of the block did is done before anyone hears of it.
+  // The writes of all threads of the block complete before they are published.
   const auto show = [&](weft_count* what, weft_count value) {{
     __syncthreads();
     if (threadIdx.x == 0) {{
@@ -135,7 +135,7 @@ weft_chunks(const weft_block* blocks, const weft_step* steps, const weft_places*
       const bool adds = step.op == {reduce} || step.op >= {receive_reduce_copy};
       for (int c = 0; step.op != {nop} && c < step.count; ++c) {{
         const weft_places at = places[step.first + c];
-        // As collective::chunk_extent() deals: the first slices have one element more.
+        // As in collective::chunk_extent(): the first slices have one element more.
         const long long each = at.elements / slices, more = at.elements % slices;
         const long long first = slice * each + (slice < more ? slice : more), n = each + (slice < more);
         if (n == 0) continue;
@@ -150,7 +150,7 @@ weft_chunks(const weft_block* blocks, const weft_step* steps, const weft_places*
                                     : step.op == {reduce} ? place(at.addend) : place(at.source);
         const weft_element* const b = !adds ? nullptr : gets ? message : place(at.source);
         weft_element* const room = sends ? slot(block.out, sent) : nullptr;
-        // A slot ahead is free when what was sent so many messages ago has been taken.
+        // An outgoing slot is free once the message sent that many messages ago has been received.
         const weft_count taken = sent + 1 > slot_count ? sent + 1 - slot_count : 0;
         if (sends && keeps) {{
           if (threadIdx.x == 0) go = weft_seen(out_taken) >= taken;
@@ -161,7 +161,7 @@ weft_chunks(const weft_block* blocks, const weft_step* steps, const weft_places*
             weft_move(a, b, target, room, n);
             show(in_taken, ++received);
           }} else {{
-            // The slot behind is freed before one ahead is waited for.
+            // Free the incoming slot before waiting for an outgoing one.
             weft_move(a, b, target, nullptr, n);
             show(in_taken, ++received);
             if (!wait_for(out_taken, taken)) return;

@@ -64,7 +64,7 @@ union weft_pack {{
   weft_element x[16 / sizeof(weft_element)];
   __device__ weft_pack() {{}}
 }};
-// What other processors of the device have written is in the cache that they share, not in this one's own.
+// Data written by other SMs is in the shared L2 cache, not in this SM's L1.
 __device__ __forceinline__ weft_pack weft_take(const uint4* from) {{
   weft_pack pack;
   asm volatile("ld.global.cg.v4.u32 {{%0, %1, %2, %3}}, [%4];"

@@ -70,7 +70,7 @@ Result<std::vector<Parcel>> Room::exchange(std::int32_t rank, std::span<const st
   if (mine.descriptor >= 0) {
     mine.descriptor = duplicate(mine.descriptor);
     if (mine.descriptor < 0)
-      return environment_error(fmt::format("a descriptor cannot be handed on: {}", std::strerror(errno)));
+      return environment_error(fmt::format("cannot duplicate a descriptor: {}", std::strerror(errno)));
   }
   // With several exchanges of one topic, joins the earliest one that this rank has not joined.
   const Key key{topic.group, topic.number, {members.begin(), members.end()}};

@@ -154,8 +154,9 @@ class MpiEndpoint final : public Endpoint {
     std::vector<Opening> all(parcels.size());
     for (std::size_t r = 0; r < all.size(); ++r) {
       if (parcels[r].bytes.size() != sizeof mine) {
-        return environment_error(fmt::format("rank {} opens no MPI connections: expected {} bytes, found {}",
-                                       members_[r], sizeof mine, parcels[r].bytes.size()));
+        return environment_error(
+            fmt::format("cannot read the connections of rank {}: expected {} bytes, found {}", members_[r],
+                        sizeof mine, parcels[r].bytes.size()));
       }
       std::memcpy(&all[r], parcels[r].bytes.data(), sizeof mine);
       if (all[r].wires != mine.wires) {

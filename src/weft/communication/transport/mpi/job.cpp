@@ -50,7 +50,7 @@ class MpiJob final : public Job {
     WEFT_TRY(parcels, exchange(everyone, {}, {fmt::format("{} {}", ::getpid(), host)}));
     for (const Parcel& parcel : parcels) {
       const std::size_t space = parcel.bytes.find(' ');
-      if (space == std::string::npos) return environment_error("a rank introduces itself without a host");
+      if (space == std::string::npos) return environment_error("a rank sent no host name");
       members_.push_back({parcel.bytes.substr(space + 1), "", std::atoll(parcel.bytes.c_str())});
     }
     return {};
@@ -316,7 +316,7 @@ class MpiJob final : public Job {
 
 Result<std::unique_ptr<Job>> join(std::shared_ptr<Library> library, std::chrono::milliseconds timeout) {
   if (const std::string_view secure = variable("WEFT_SECURE"); !secure.empty() && secure != "0")
-    return user_error("WEFT_SECURE=1 cannot encrypt what MPI carries",
+    return user_error("WEFT_SECURE=1 cannot encrypt MPI traffic",
                       "run without MPI: set MASTER_ADDR and MASTER_PORT so that ranks connect directly");
   auto job = std::make_unique<MpiJob>(std::move(library), timeout);
   WEFT_TRY_STATUS(job->introduce());

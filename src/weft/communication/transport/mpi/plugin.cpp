@@ -72,10 +72,11 @@ Result<fs::path> find_plugin(const Flavour& flavour) {
     if (fs::exists(path, ignored)) return path;
     looked.push_back(folder.string());
   }
-  return environment_error(fmt::format("weft was built without {}: {} is in none of {}", flavour.library,
-                                 file_name(flavour), fmt::join(looked, ", ")),
-                     fmt::format("install {} and build again, or set WEFT_MPI_PLUGIN to the plugin's path",
-                                 flavour.package));
+  return environment_error(
+      fmt::format("weft was built without {}: {} was not found in {}", flavour.library, file_name(flavour),
+                  fmt::join(looked, ", ")),
+      fmt::format("install {} and build again, or set WEFT_MPI_PLUGIN to the plugin's path",
+                  flavour.package));
 }
 
 Result<const WeftMpiTable*> open_plugin(const fs::path& path, std::string_view package) {

@@ -120,7 +120,7 @@ class ShmEndpoint final : public Endpoint {
 Result<std::size_t> ShmEndpoint::measure(std::span<const Wire> sorted, const Capacity& capacity) const {
   for (const Wire& wire : sorted)
     if (wire.from < 0 || wire.from >= ranks() || wire.to < 0 || wire.to >= ranks())
-      return user_error(fmt::format("a connection leaves the group: rank {} to rank {} of {} ranks",
+      return user_error(fmt::format("a connection is outside the group: rank {} to rank {} of {} ranks",
                                     wire.from, wire.to, ranks()));
   if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end())
     return user_error(fmt::format("a connection is opened twice: rank {} to rank {}, channel {}", twice->from,

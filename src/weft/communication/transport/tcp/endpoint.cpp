@@ -91,7 +91,7 @@ class TcpEndpoint final : public Endpoint {
     std::set<Wire> known;
     for (const Wire& wire : wires) {
       if (std::min(wire.from, wire.to) < 0 || std::max(wire.from, wire.to) >= ranks())
-        return user_error(fmt::format("a connection leaves the group: from rank {} to rank {} of {}",
+        return user_error(fmt::format("a connection is outside the group: from rank {} to rank {} of {}",
                                       wire.from, wire.to, ranks()));
       if (!known.insert(wire).second)
         return user_error(fmt::format("a connection is requested twice: from rank {} to rank {}, channel {}",
@@ -116,9 +116,8 @@ Result<std::unique_ptr<Endpoint>> make_endpoint(std::shared_ptr<Job> job, std::v
   const auto self = std::ranges::find(members, job->rank());
   if (self == members.end() || !std::ranges::is_sorted(members) || members.front() < 0 ||
       members.back() >= job->ranks())
-    return user_error(
-        fmt::format("a group is made of ascending ranks of the job, this one among them: rank {} of {}",
-                    job->rank(), job->ranks()));
+    return user_error(fmt::format("expected ascending ranks of the job that include this one: rank {} of {}",
+                                  job->rank(), job->ranks()));
   const auto rank = static_cast<std::int32_t>(self - members.begin());
   Socket bell;
   if (options.bell >= 0) {

@@ -185,7 +185,7 @@ class Loop {
     for (const Death& death : job_.deaths())
       if (std::ranges::find(opening_.members, death.rank) != opening_.members.end())
         return environment_error(
-            fmt::format("rank {} {}: {}", death.rank, death.left ? "left" : "died", death.how));
+            fmt::format("rank {} {}: {}", death.rank, death.left ? "left" : "failed", death.how));
     if (Clock::now() < deadline_) return {};
     const double seconds = std::chrono::duration<double>(job_.timeout()).count();
     const std::string hint =

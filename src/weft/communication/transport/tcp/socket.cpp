@@ -45,12 +45,12 @@ std::string hint_for(int code) {
   switch (code) {
     case ECONNREFUSED: return "is the other rank running, and is this the address it listens on?";
     case ENETUNREACH:
-    case EHOSTUNREACH: return "is this an address that leads from here to there? WEFT_LISTEN sets another";
+    case EHOSTUNREACH: return "is the address reachable from this host? WEFT_LISTEN sets another";
     case EADDRNOTAVAIL:
       return "the address is not one of this machine's, or no local port is free: see "
              "net.ipv4.ip_local_port_range";
     case EADDRINUSE: return "another program listens there: choose another port";
-    case EMFILE: return "raise the limit of open files of a process: ulimit -n";
+    case EMFILE: return "raise the per-process limit on open files: ulimit -n";
     case ENFILE: return "the machine ran out of open files: see fs.file-max";
     default: return {};
   }

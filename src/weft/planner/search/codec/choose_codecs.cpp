@@ -72,7 +72,7 @@ class CodecSearch {
                           bytes <= std::max(options_.memory_bytes, before_.prediction.peak_bytes);
         if (!fits && must)
           return user_error(
-              fmt::format("codecs need {} of a rank's {}", print_bytes(bytes),
+              fmt::format("codecs need {} per rank, {} available", print_bytes(bytes),
                           print_bytes(options_.memory_bytes)),
               "without `always`, Weft uses them where they fit; without feedback, they keep no state");
         if (!fits || (!must && predicted.prediction.seconds >= seconds_)) continue;

@@ -89,7 +89,7 @@ Result<AllowedCodec> read_codec(std::string_view text, std::string_view what) {
   if (!found) {
     std::string hint = did_you_mean(word, ops::codec_names());
     return user_error(
-        fmt::format("no codec: '{}'", word),
+        fmt::format("unknown codec: '{}'", word),
         hint.empty() ? fmt::format("codecs are {}", fmt::join(ops::codec_names(), ", ")) : std::move(hint));
   }
   codec.kind = *found;
@@ -103,7 +103,7 @@ Result<AllowedCodec> read_codec(std::string_view text, std::string_view what) {
     WEFT_TRY(block, read_block(text.substr(open), word));
     codec.block = block;
   } else if (open < text.size()) {
-    return user_error(fmt::format("{} takes no number, found '{}'", word, text.substr(open)));
+    return user_error(fmt::format("{} takes no argument, found '{}'", word, text.substr(open)));
   }
   if (what != kCoded[0] && (with || needs_feedback(codec.kind)))
     return user_error(fmt::format("{} is for gradients: the error in {} is not added to the next message",

@@ -138,7 +138,7 @@ class Chooser {
   Status take_best(const DistributionSpace& space) {
     choice_.outcome = searched(space);
     if (choice_.outcome.best.empty() && choice_.outcome.ended == Ended::interrupted)
-      return user_error("interrupted", "no plan was found till then");
+      return user_error("interrupted", "no plan had been found");
     if (choice_.outcome.best.empty() && !choice_.outcome.failure && !options_.fixed.degrees.empty())
       return user_error(
           fmt::format("no distribution over {} keeps HINT {}", cluster_.name, print(options_.fixed.degrees)),

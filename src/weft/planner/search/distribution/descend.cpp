@@ -192,7 +192,7 @@ std::string_view name(Ended ended) {
     case Ended::settled: return "no neighbor was more than 0.1 % better";
     case Ended::estimate_limit: return "reached the limit of estimates";
     case Ended::time_limit: return "out of time";
-    case Ended::interrupted: return "it was interrupted";
+    case Ended::interrupted: return "interrupted";
   }
   return {};
 }

@@ -34,7 +34,7 @@ Status check_rows(const PipelineProblem& problem, std::int64_t micro_batches) {
   while (problem.rows % near != 0) --near;
   return user_error(fmt::format("micro-batches need equal numbers of rows: {} do not divide {} = {}",
                                 micro_batches, problem.batch, problem.rows),
-                    fmt::format("micro={} does", near));
+                    fmt::format("use micro={}", near));
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace weft::search {
 
 std::optional<Step> share_equal_nodes(const plan::Graph& graph, const rule::Draft& draft,
                                       const Pricing& pricing, std::int64_t& priced) {
-  Step step{"(equal nodes are one)", {}, 0};
+  Step step{"(merge equal nodes)", {}, 0};
   const std::vector<bool> runs = cost::nodes_that_run(graph, pricing.learns);
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
     const plan::NodeId node(n);

@@ -56,8 +56,8 @@ Result<NeighbourTime> simulate(const Neighbours& neighbours, const cluster::Topo
     const auto links = routes.route(message.from, message.to);
     if (!links)
       return user_error(
-          fmt::format("{} does not join ranks {} and {}", topology.name, message.from, message.to),
-          "neighbours along a mesh axis must be joined by wires");
+          fmt::format("{} has no path between ranks {} and {}", topology.name, message.from, message.to),
+          "neighbours along a mesh axis must be connected by links");
     const std::int32_t flow = network.start(0, network.add_route(*links), each, fastest);
     latency_of.resize(std::max(latency_of.size(), static_cast<std::size_t>(flow) + 1));
     latency_of[static_cast<std::size_t>(flow)] = cluster::latency(topology, *links);

@@ -51,13 +51,13 @@ Status check_route(const cluster::Topology& topology, const collective::Connecti
     return user_error(
         fmt::format("rank {} sends to {} over links {}, which is not a path on {}", connection.from,
                     connection.to, fmt::join(connection.links, " "), topology.name),
-        "the program was made for other wires");
+        "the program was made for another topology");
   }
   if (node == connection.to) return {};
   return user_error(fmt::format("rank {} sends to {} over links {}, which lead to {} on {}", connection.from,
                                 connection.to, fmt::join(connection.links, " "),
                                 topology.nodes[static_cast<std::size_t>(node)].name, topology.name),
-                    "the program was made for other wires");
+                    "the program was made for another topology");
 }
 
 }  // namespace
@@ -67,7 +67,7 @@ Result<Ways> find_ways(const collective::Actions& actions, const cluster::Topolo
   if (actions.collective.ranks > topology.devices)
     return user_error(fmt::format("the program has more ranks than {} has devices: {} and {}", topology.name,
                                   actions.collective.ranks, topology.devices),
-                      "take a larger cluster");
+                      "use a larger cluster");
   std::map<Wish, Way> ways;
   const auto each_action = [&](auto visit) {
     for (const Agent& agent : actions.agents)
@@ -90,8 +90,9 @@ Result<Ways> find_ways(const collective::Actions& actions, const cluster::Topolo
     const auto links =
         routes.route(wish.from, wish.to, (mix(pair) >> 40) + static_cast<std::uint32_t>(wish.spread));
     if (!links)
-      return user_error(fmt::format("{} does not join ranks {} and {}", topology.name, wish.from, wish.to),
-                        "a program needs a path between any two ranks that communicate");
+      return user_error(
+          fmt::format("{} has no path between ranks {} and {}", topology.name, wish.from, wish.to),
+          "a program needs a path between any two ranks that communicate");
     way = {network.add_route(*links), cluster::latency(topology, *links)};
   }
 

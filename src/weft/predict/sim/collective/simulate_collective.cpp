@@ -16,8 +16,9 @@ Status check_parameters(const RunParameters& p) {
   const bool sane = p.launch_seconds >= 0 && p.step_seconds >= 0 && p.message_seconds >= 0 &&
                     p.max_slices >= 8 && p.max_slices <= 1 << 20;
   if (positive && sane) return {};
-  return user_error("a runtime's figures must be positive, its times not negative, its slices 8 or more",
-                    "at most 1048576 slices, and a slot of a byte or more");
+  return user_error(
+      "runtime parameters: expected positive sizes and rates, times of at least 0, and 8 slices or more",
+      "use at most 1048576 slices and slots of at least one byte");
 }
 
 // Limits on the simulation's work, checked before it starts. Packets are simulated chunk by chunk
@@ -46,7 +47,7 @@ Result<CollectiveTime> simulate(const collective::Actions& actions, const cluste
   WEFT_TRY_STATUS(check_parameters(parameters));
   constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
   if (message_bytes < 0 || message_bytes > kMostBytes)
-    return user_error(fmt::format("a message cannot have {} bytes", message_bytes));
+    return user_error(fmt::format("expected a message of 0 to 2^60 bytes, found {}", message_bytes));
   const bool silent = actions.collective.kind == collective::Kind::barrier;
   const double chunk =
       silent ? 0 : static_cast<double>(message_bytes) / static_cast<double>(loop_chunks(actions.collective));
@@ -68,7 +69,7 @@ Result<CollectiveTime> simulate(const collective::Actions& actions, const cluste
   run.run();
   if (std::string why = run.standstill(); !why.empty())
     return user_error(fmt::format("the program deadlocks: {}", why),
-                      "check() says whether it can be mended with more slots");
+                      "run weft collective check: it reports whether more slots fix it");
 
   const std::vector<double>& ends = run.slice_ends();
   const double walked = ends.back();

@@ -188,7 +188,7 @@ Result<Prediction> predict(const plan::Mesh& mesh,
       tasks += table.count();
       if (tasks > kMostTasks)
         return user_error(fmt::format("too much to simulate rank by rank: more than {} tasks", kMostTasks),
-                          "without exact, ranks that are alike are simulated once");
+                          "without exact, equivalent ranks are simulated once");
     }
     prediction.classes[number].ranks.push_back(rank);
   }

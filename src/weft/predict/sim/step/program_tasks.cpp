@@ -15,7 +15,7 @@ Result<ExchangeTask> price_exchange(const program::Exchange& exchange, std::uint
   const int axis = mesh.find(exchange.axis);
   if (axis < 0)
     return user_error(
-        fmt::format("the mesh has no axis {}, along which the program moves values", exchange.axis),
+        fmt::format("the program communicates along axis {}, which the mesh lacks", exchange.axis),
         fmt::format("it has {}", plan::print(mesh)));
   ExchangeTask made{
       task, static_cast<std::uint32_t>(axis), static_cast<std::uint32_t>(axis), exchange.kind, 0, {}};

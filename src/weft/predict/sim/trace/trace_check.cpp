@@ -19,8 +19,8 @@ Status check(const TraceSystem& system) {
   if (system.chunks < 1 || system.chunks > kMostChunks)
     return user_error(
         fmt::format("preferred-dataset-splits: expected 1 to {}, found {}", kMostChunks, system.chunks));
-  if (system.active_chunks < 1) return user_error("active-chunks-per-dimension: expected 1 at least");
-  if (system.communications < 1) return user_error("communications at once: expected 1 at least");
+  if (system.active_chunks < 1) return user_error("active-chunks-per-dimension: expected at least 1");
+  if (system.communications < 1) return user_error("concurrent communications: expected at least 1");
   return {};
 }
 
@@ -46,7 +46,7 @@ Status check_node(const ExecutionTrace& trace, const TraceNetwork& network, cons
   };
   const auto& nodes = trace.ranks[static_cast<std::size_t>(rank)].nodes;
   if (std::ranges::any_of(node.after, [&](std::uint32_t before) { return before >= nodes.size(); }))
-    return complain("comes after a node that there is not");
+    return complain("depends on a node that does not exist");
   const bool pairs = node.kind == Kind::send || node.kind == Kind::receive;
   if (pairs && (node.peer < 0 || node.peer >= network.ranks()))
     return complain(fmt::format("the network has no rank {}", node.peer));

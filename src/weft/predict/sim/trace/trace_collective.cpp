@@ -106,12 +106,11 @@ Result<std::vector<ChunkPhase>> chunk_phases(const CollectiveCall& call, const T
     const bool halves = phase.algorithm == TraceAlgorithm::halving_doubling ||
                         phase.algorithm == TraceAlgorithm::double_binary_tree;
     if (halves && !std::has_single_bit(static_cast<std::uint32_t>(phase.ranks)))
-      return user_error(
-          fmt::format("{} needs a power of two of ranks, found {}", name(phase.algorithm), phase.ranks),
-          "ring and direct take any number");
+      return user_error(fmt::format("{} needs a power-of-two number of ranks, found {}",
+                                    name(phase.algorithm), phase.ranks),
+                        "use ring or direct, which support any number of ranks");
     if (phase.ranks > kMostMembers)
-      return user_error(
-          fmt::format("{} ranks in one collective are more than can be simulated", phase.ranks));
+      return user_error(fmt::format("too many ranks in one collective to simulate: {}", phase.ranks));
   }
   std::int64_t gates = 0;
   for (const ChunkPhase& phase : phases) gates += phase.gates();

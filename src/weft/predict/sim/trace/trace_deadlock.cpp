@@ -87,7 +87,7 @@ class Standstill {
   // The node it waits for, or a description of an event that will never happen.
   std::variant<Where, std::string> waits_for(Where where) const {
     const TraceNode& node = at(where);
-    if (looks_ > kMostLooks) return "what would take long to find out";
+    if (looks_ > kMostLooks) return "an event that takes too long to determine";
     if (state(where) == NodeState::waiting) {
       for (const std::uint32_t before : node.after)
         if (state({where.rank, before}) != NodeState::done) return Where{where.rank, before};

@@ -55,8 +55,7 @@ Status check(const TraceNetwork& network) {
       return user_error("a latency must not be negative");
   }
   if (network.wires() > kMostWires)
-    return user_error(fmt::format("the network has more wires than can be simulated: {} of {} at most",
-                                  network.wires(), kMostWires));
+    return user_error(fmt::format("too many links to simulate: {}, at most {}", network.wires(), kMostWires));
   return {};
 }
 
