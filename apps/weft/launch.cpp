@@ -21,26 +21,6 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kLaunchUsage = R"(weft launch: start the ranks of a job on this machine
-
-usage:
-  weft launch -n RANKS [--tag] [--restarts N [--least RANKS]] [--grace TIME] [--stop-grace TIME]
-              [--timeout TIME] [--format text|json] PROGRAM [ARGUMENT...]
-
-  -n RANKS        number of processes
-  --tag           prefix every output line with its rank: [2] ...
-  --grace TIME    time for the others to report a failed rank before they are terminated (5 s)
-  --restarts N    when a rank fails, restart all ranks, at most N times: TRAIN then continues from its
-                  checkpoint
-  --least RANKS   drop the failed rank and restart the others, as long as at least RANKS remain
-  --stop-grace TIME
-                  time for ranks to save and exit after SIGTERM (30 s)
-  --timeout TIME  end all ranks after this time
-  --format json   report errors in JSON
-
-`weft help launch` lists the environment variables of ranks.
-)";
-
 Status read_time(const std::string& text, std::string_view option, std::chrono::milliseconds& out) {
   if (text.empty()) return {};
   const Result<Quantity> time = parse_quantity(text);
@@ -138,7 +118,7 @@ Result<LaunchReply> run_launch(int argc, char** argv, Output& output) {
     return user_error(error.what(), "run weft launch --help");
   }
   if (help || argc == 1) {
-    output.write(kLaunchUsage);
+    output.write(session::help("launch", output_width()).output);
     return LaunchReply{};
   }
   options.command = app.remaining();
@@ -155,7 +135,7 @@ Result<LaunchReply> run_launch(int argc, char** argv, Output& output) {
     options.on_line = [&](std::int32_t rank, transport::Stream stream, std::string_view line) {
       const std::string tagged = fmt::format("[{}] {}\n", rank, line);
       if (stream == transport::Stream::output) {
-        output.write(tagged);
+        output.pass_on(tagged);
       } else {
         std::fwrite(tagged.data(), 1, tagged.size(), stderr);
       }

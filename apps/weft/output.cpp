@@ -8,6 +8,7 @@
 #include <cctype>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <system_error>
@@ -18,6 +19,7 @@
 #include "weft/app/explain/lines.h"
 #include "weft/app/session/session.h"
 #include "weft/base/number.h"
+#include "weft/base/utf8.h"
 #include "weft/runtime/run/local_ranks.h"
 
 namespace weft {
@@ -33,7 +35,9 @@ Output::Output() {
   for (const int number : {SIGPIPE, SIGXFSZ}) std::signal(number, SIG_IGN);
 }
 
-void Output::write(std::string_view text) {
+void Output::write(std::string_view text) { pass_on(valid_utf8(text)); }
+
+void Output::pass_on(std::string_view text) {
   if (broken() || silent_ || text.empty()) return;
   errno = 0;
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
@@ -58,7 +62,16 @@ std::size_t output_width() {
   return explain::kUsualWidth;
 }
 
-void complain(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+std::size_t screen_width() {
+  return std::getenv("COLUMNS") != nullptr || isatty(STDOUT_FILENO) != 0 ? output_width() : SIZE_MAX;
+}
+
+void complain(std::string_view text) {
+  std::string valid = valid_utf8(text);
+  if (std::getenv("COLUMNS") != nullptr || isatty(STDERR_FILENO) != 0)
+    valid = explain::wrap_complaint(valid, output_width());
+  std::fwrite(valid.data(), 1, valid.size(), stderr);
+}
 
 std::string reason(int error_number) {
   std::string text = std::generic_category().message(error_number);

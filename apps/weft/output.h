@@ -21,8 +21,10 @@ class Output {
  public:
   Output();  // makes SIGPIPE and SIGXFSZ write errors instead of fatal signals
 
-  void write(std::string_view text);  // and flushes, so that output appears at once
-  void silence() { silent_ = true; }  // discards all later output
+  // Replaces invalid UTF-8, which names and data may contain.
+  void write(std::string_view text);    // and flushes, so that output appears at once
+  void pass_on(std::string_view text);  // another program's output, unchanged
+  void silence() { silent_ = true; }    // discards all later output
   bool broken() const { return broken_; }
   // The exit code of a program that would end with `code`; lost output is a world error.
   int exit_code(int code) const;
@@ -34,6 +36,9 @@ class Output {
 
 // The line width: COLUMNS, or the terminal's up to the usual width. For a file: the usual width.
 std::size_t output_width();
+
+// The same, but unlimited for a file without COLUMNS: for lines that programs read as well.
+std::size_t screen_width();
 
 void complain(std::string_view text);  // to standard error
 

@@ -1,6 +1,8 @@
 // weft/base/utf8.h -- character boundaries in UTF-8.
 #pragma once
+#include <algorithm>
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace weft {
@@ -24,6 +26,18 @@ constexpr std::size_t utf8_length(std::string_view text) {
     return follows(1) && follows(2) && follows(3) ? 4 : 0;
   }
   return 0;
+}
+
+// The text with each byte that is not part of a character replaced by U+FFFD.
+inline std::string valid_utf8(std::string_view text) {
+  std::string valid;
+  valid.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    valid += length == 0 ? std::string_view("\xEF\xBF\xBD") : text.substr(0, length);
+    text.remove_prefix(std::max<std::size_t>(1, length));
+  }
+  return valid;
 }
 
 // Whether `byte` is not a continuation byte.

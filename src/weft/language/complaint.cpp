@@ -12,8 +12,11 @@ namespace {
 constexpr std::size_t kWidestShown = 100;  // columns of source printed
 constexpr std::size_t kLead = 40;          // columns before the error in a truncated line
 
+// Characters as printable() prints them: an invalid UTF-8 byte counts as one.
 std::size_t columns(std::string_view text) {
-  return static_cast<std::size_t>(std::ranges::count_if(text, starts_character));
+  std::size_t count = 0;
+  for (; !text.empty(); ++count) text.remove_prefix(std::max<std::size_t>(1, utf8_length(text)));
+  return count;
 }
 
 // The offset `count` characters after `from`, at most `limit`. An invalid UTF-8 byte counts as one
@@ -26,8 +29,9 @@ std::size_t forward(std::string_view text, std::size_t from, std::size_t count, 
 
 std::size_t backward(std::string_view text, std::size_t from, std::size_t count, std::size_t limit) {
   for (; from > limit && count > 0; --count) {
-    --from;
-    for (int more = 3; more > 0 && from > limit && !starts_character(text[from]); --more) --from;
+    std::size_t length = std::min<std::size_t>(4, from - limit);
+    while (length > 1 && utf8_length(text.substr(from - length, length)) != length) --length;
+    from -= length;
   }
   return from;
 }

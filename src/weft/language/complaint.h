@@ -5,8 +5,9 @@
 //                        ^^^^^
 //     did you mean 'ring4'?
 //
-// Columns count characters, not bytes. A line longer than a screen is truncated with … to the part
-// around the error. The functions return a string and print nothing.
+// Columns count characters, not bytes; an invalid UTF-8 byte is printed and counted as one. A line
+// longer than a screen is truncated with … to the part around the error. The functions return a
+// string and print nothing.
 #pragma once
 #include <cstdint>
 #include <string>

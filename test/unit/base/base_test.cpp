@@ -14,6 +14,7 @@
 #include "weft/base/result.h"
 #include "weft/base/symbols.h"
 #include "weft/base/units.h"
+#include "weft/base/utf8.h"
 
 namespace weft {
 namespace {
@@ -171,6 +172,12 @@ TEST(Result, TryPropagatesErrors) {
   EXPECT_EQ(*quarter(8), 2);
   EXPECT_EQ(quarter(6).error().message, "odd");
   EXPECT_THROW(quarter(6).value(), InternalError);
+}
+
+TEST(Utf8, InvalidBytesAreReplaced) {
+  EXPECT_EQ(valid_utf8("日é a"), "日é a");
+  EXPECT_EQ(valid_utf8("a\x80\xE2\x82z\xFF"), "a\uFFFD\uFFFD\uFFFDz\uFFFD");
+  EXPECT_EQ(valid_utf8(""), "");
 }
 
 }  // namespace

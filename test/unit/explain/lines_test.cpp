@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "weft/app/explain/lines.h"
@@ -101,6 +102,25 @@ TEST(Table, ColumnsShrinkByPriority) {
   }
   EXPECT_EQ(table.print(40).find("kept"), std::string::npos);
   EXPECT_NE(table.print(200).find("kept"), std::string::npos);
+}
+
+// Sentences wrap; the line above carets is cut to the part around them.
+TEST(Lines, ComplaintsFitTheWidth) {
+  const std::string line = std::string(60, 'a') + " wrong " + std::string(60, 'b');
+  for (const std::size_t place : {2, 63, 100, 129}) {
+    const std::string text =
+        fmt::format("error 1:{0}: {1}\n  {2}\n{3:{0}}^^^\n  {1}\n", place,
+                    "a message that is so long that it does not fit in forty columns", line, "");
+    for (const std::size_t width : {40, 80, 100}) {
+      const std::string wrapped = wrap_complaint(text, width);
+      expect_fits(wrapped, width);
+      EXPECT_NE(wrapped.find('^'), std::string::npos) << wrapped;
+    }
+    EXPECT_EQ(wrap_complaint(text, 200), text);
+  }
+  EXPECT_EQ(wrap_complaint("error 1:1: m\n  \n  ^\n", 40), "error 1:1: m\n  \n  ^\n");
+  EXPECT_EQ(wrap_complaint(fmt::format("e\n  {} wrong\n{:49}^^^^^\n", std::string(46, 'x'), ""), 40),
+            fmt::format("e\n  …{} wrong\n{:34}^^^^^\n", std::string(30, 'x'), ""));
 }
 
 // A title longer than the minimum width of its column is not truncated: another column is dropped.

@@ -62,5 +62,13 @@ TEST(Complaint, NeverSplitsCharacters) {
   EXPECT_EQ(complain(user_error("m", "", {1, 1}), "a\xFF\x62"), "error 1:2: m\n  a?b\n   ^\n");
 }
 
+// Each invalid byte is printed as one character, so the carets count it as one.
+TEST(Complaint, CountsInvalidBytesAsPrinted) {
+  EXPECT_EQ(complain(user_error("m", "", {4, 1}), "a\x80\x80\xE2z"), "error 1:5: m\n  a???z\n      ^\n");
+  const std::string line(300, '\x80');
+  const std::string shown = complain(user_error("m", "", {200, 1}), line + "z");
+  EXPECT_LT(shown.size(), 400u) << shown;
+}
+
 }  // namespace
 }  // namespace weft::language

@@ -92,7 +92,53 @@ std::size_t hanging_indent(std::string_view line, std::size_t width) {
   return second == line.npos || second > width / 2 ? indent + 2 : second;
 }
 
+bool is_carets(std::string_view line) {
+  return line.ends_with('^') && line.find_first_not_of('^', indent_of(line)) == line.npos;
+}
+
+// The line and the carets under it, cut to the width; both begin with `indent` blanks.
+std::string cut_around(std::string_view line, std::string_view carets, std::size_t indent,
+                       std::size_t width) {
+  const std::size_t all = columns(line), room = width - indent - 2, place = indent_of(carets);
+  std::size_t from = place - std::min(place - indent, room / 3);
+  from = std::max(indent, std::min(from, all - std::min(all, room)));
+  const std::size_t to = std::min(all, from + room), begin = bytes_of_code(line, from);
+  const std::string_view dots = from > indent ? "…" : "";
+  const std::size_t marked = std::max<std::size_t>(1, std::min(carets.size(), to) - std::min(place, to));
+  return fmt::format("{0:{1}}{2}{3}{4}\n{0:{5}}{6:^>{7}}\n", "", indent, dots,
+                     line.substr(begin, bytes_of_code(line, to) - begin), to < all ? "…" : "",
+                     indent + columns(dots) + place - from, "", marked);
+}
+
+std::vector<std::string_view> split_lines(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
 }  // namespace
+
+std::string wrap_complaint(std::string_view text, std::size_t width) {
+  width = std::max(width, kLeastWidth);
+  std::string out;
+  const std::vector<std::string_view> lines = split_lines(text);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const bool marked = i + 1 < lines.size() && is_carets(lines[i + 1]);
+    if (columns(lines[i]) <= width && !(marked && lines[i + 1].size() > width))
+      out += fmt::format("{}\n", lines[i]);
+    else if (!marked || lines[i].empty())
+      out += wrap(lines[i], width, indent_of(lines[i]) + 2);
+    else
+      out +=
+          cut_around(lines[i], lines[i + 1], std::min(indent_of(lines[i]), indent_of(lines[i + 1])), width),
+          ++i;
+  }
+  return out;
+}
 
 std::string wrap_page(std::string_view text, std::size_t width) {
   width = std::max(width, kLeastWidth);

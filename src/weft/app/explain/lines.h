@@ -34,4 +34,7 @@ std::string wrap(std::string_view text, std::size_t width, std::size_t indent = 
 // indent, and two-column lines continue in the second column. Lines that fit are unchanged.
 std::string wrap_page(std::string_view text, std::size_t width);
 
+// Error messages: sentences are wrapped, a line above carets is cut to the part around them.
+std::string wrap_complaint(std::string_view text, std::size_t width);
+
 }  // namespace weft::explain

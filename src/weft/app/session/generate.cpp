@@ -97,8 +97,8 @@ char draw(const std::vector<double>& logits, double temperature, double chance) 
   return static_cast<char>(best - logits.begin());
 }
 
-// Escapes control characters and invalid UTF-8 as \x1b for the terminal. Newlines and tabs are
-// kept.
+// Safe for any terminal: control characters become \x1b, invalid UTF-8 becomes U+FFFD. Newlines and
+// tabs stay.
 std::string printable(std::string_view text) {
   std::string result;
   while (!text.empty()) {
@@ -106,6 +106,8 @@ std::string printable(std::string_view text) {
     const bool layout = text[0] == '\n' || text[0] == '\t';
     if (layout || (utf8_length(text) > 0 && !begins_with_control(text)))
       result += text.substr(0, length);
+    else if (utf8_length(text) == 0)
+      result += "\xEF\xBF\xBD";
     else
       for (const char byte : text.substr(0, length))
         result += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
