@@ -29,6 +29,7 @@ struct CollectiveCheck {
   std::string as;           // the collective to check against, if the file does not name it
   std::int64_t effort = 1;  // budget of a check: 1 is about a second and 200 MB
   session::Format format = session::Format::text;
+  std::size_t width = SIZE_MAX;  // of lines that programs read as well
 };
 session::Reply run(const CollectiveCheck& request);
 
@@ -65,6 +66,7 @@ struct CollectiveCost {
   std::int32_t instances = 1;
   std::string fit;  // a measured table to fit latency and bandwidth from
   session::Format format = session::Format::text;
+  std::size_t width = SIZE_MAX;  // of lines that programs read as well
 };
 session::Reply run(const CollectiveCost& request);
 
@@ -76,6 +78,7 @@ struct CollectiveChoose {
   std::string to;                       // .svg, .csv (NCCL tuner) or .json; empty: text
   bool synthesize = false;              // also consider algorithms synthesized for the cluster
   session::Format format = session::Format::text;
+  std::size_t width = explain::kUsualWidth;
 };
 session::Reply run(const CollectiveChoose& request);
 
@@ -115,6 +118,7 @@ struct CollectiveShow {
   std::string size;         // message size, with `cluster`
   std::int64_t effort = 0;  // as for check; 0: only an algorithm's own limit applies
   session::Format format = session::Format::text;
+  std::size_t width = explain::kUsualWidth;
 };
 session::Reply run(const CollectiveShow& request);
 
@@ -135,6 +139,7 @@ session::Reply run(const CollectiveSynthesize& request);
 struct CollectiveList {
   std::string collective;  // list only algorithms of this kind
   session::Format format = session::Format::text;
+  std::size_t width = explain::kUsualWidth;
 };
 session::Reply run(const CollectiveList& request);
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/app/command/collective.h"
+#include "weft/app/explain/lines.h"
 #include "weft/app/session/reply.h"
 #include "weft/base/nearest.h"
 #include "weft/base/units.h"
@@ -177,9 +178,9 @@ session::Reply run(const CollectiveCheck& request) {
       all.push_back(to_json(judged));
       continue;
     }
-    reply.output += line(judged);
+    reply.output += explain::wrap(line(judged), request.width);
     for (const std::string& note : judged.notes)
-      reply.complaint += fmt::format("{}: note: {}\n", program, note);
+      reply.complaint += explain::wrap(fmt::format("{}: note: {}", program, note), request.width);
   }
   if (request.format == session::Format::json)
     reply.output = all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";

@@ -24,7 +24,7 @@ namespace {
 
 std::string bytes(std::int64_t count) { return print_bytes(static_cast<double>(count)); }
 
-std::string to_text(const exchange::EstimatedChoice& chosen) {
+std::string to_text(const exchange::EstimatedChoice& chosen, std::size_t width) {
   std::string text = fmt::format("{} on {}, {} ranks; times are simulated\n\n", name(chosen.kind),
                                  chosen.cluster, chosen.ranks);
   // Drops the name of the collective, which the first line already states.
@@ -37,9 +37,7 @@ std::string to_text(const exchange::EstimatedChoice& chosen) {
                         {"to", explain::Align::right},
                         {"algorithm"},
                         {"time", explain::Align::right},
-                        {"busbw", explain::Align::right},
-                        {"next"},
-                        {"why"}});
+                        {"busbw", explain::Align::right}});
   for (const exchange::CollectiveRange& range : chosen.choice.ranges) {
     // The time at the largest simulated size of the range.
     const auto& rows = chosen.candidates[range.best].rows;
@@ -51,10 +49,13 @@ std::string to_text(const exchange::EstimatedChoice& chosen) {
       next +=
           fmt::format("{}{} ({:.2f}x)", next.empty() ? "" : ", ", shown_name(other.candidate), other.ratio);
     table.add({bytes(range.min_bytes), bytes(range.max_bytes), shown_name(range.best),
-               print_seconds(shown->seconds), print_rate(shown->bus_bandwidth), next, range.why});
+               print_seconds(shown->seconds), print_rate(shown->bus_bandwidth)});
+    table.add_below(range.why);
+    if (!next.empty()) table.add_below(fmt::format("next: {}", next));
   }
-  text += table.print();
-  for (const std::string& reason : chosen.left_out) text += fmt::format("left out: {}\n", reason);
+  text += table.print(width);
+  for (const std::string& reason : chosen.left_out)
+    text += explain::wrap(fmt::format("left out: {}", reason), width);
   return text;
 }
 
@@ -181,7 +182,7 @@ Result<std::string> answer(const CollectiveChoose& request) {
     WEFT_TRY_STATUS(write_file_atomically(request.to, text));
   }
   if (request.format == session::Format::json) return to_json(chosen, -1);
-  return to_text(chosen);
+  return to_text(chosen, request.width);
 }
 
 }  // namespace

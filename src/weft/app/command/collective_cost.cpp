@@ -3,8 +3,10 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/app/command/collective.h"
+#include "weft/app/explain/table.h"
 #include "weft/app/session/find_cluster.h"
 #include "weft/app/session/reply.h"
+#include "weft/base/units.h"
 #include "weft/formats/collective_source.h"
 #include "weft/formats/nccl_tests_log.h"
 #include "weft/planner/exchange/collective_estimate.h"
@@ -27,6 +29,22 @@ std::string to_json(const exchange::EstimatedProgram& program, const std::vector
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
+// What matters of nccl-tests' table, for a screen that is narrower than it.
+std::string to_text(const exchange::PricedProgram& program, const std::vector<sim::CostRow>& rows,
+                    std::size_t width) {
+  explain::Table table({{"size", explain::Align::right},
+                        {"time", explain::Align::right},
+                        {"algbw", explain::Align::right},
+                        {"busbw", explain::Align::right}});
+  for (const sim::CostRow& row : rows)
+    table.add({print_bytes(static_cast<double>(row.bytes)), print_seconds(row.seconds),
+               print_rate(row.algorithm_bandwidth), print_rate(row.bus_bandwidth)});
+  return explain::wrap(fmt::format("{}: {}, {} ranks; times are simulated", program.name,
+                                   name(program.collective.kind), program.collective.ranks),
+                       width) +
+         table.print(width);
+}
+
 Result<std::string> answer(const CollectiveCost& request) {
   WEFT_TRY(sizes, sim::parse_sizes(request.sizes));
   WEFT_TRY(protocol, formats::find_protocol(request.protocol));
@@ -35,6 +53,8 @@ Result<std::string> answer(const CollectiveCost& request) {
   if (!request.fit.empty()) WEFT_TRY_STATUS(exchange::calibrate(request.fit, program, cluster));
   WEFT_TRY(rows, exchange::price_at(program, cluster, sizes));
   if (request.format == session::Format::json) return to_json(program, rows);
+  constexpr std::size_t kLogWidth = 116;  // of nccl-tests' table
+  if (request.width < kLogWidth) return to_text(program, rows, request.width);
   formats::CollectiveTable table;
   table.algorithm = program.name;
   table.kind = program.collective.kind;

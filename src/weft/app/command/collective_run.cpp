@@ -212,7 +212,7 @@ std::string to_text(const run::CollectiveTrial& trial, const CollectiveRun& requ
   const std::int64_t bytes = run::message_bytes(trial);
   const double algorithm_bandwidth =
       summary.seconds > 0 ? static_cast<double>(bytes) / summary.seconds / 1e9 : 0;
-  constexpr std::string_view kRow = "{}{:>11}  {:>12}  {:>8}  {:>7}  {:>6}  {:>9}  {:>7}  {:>7}  {:>6}\n";
+  constexpr std::string_view kRow = "{}{:>11} {:>11} {:>5} {:>7} {:>4} {:>10} {:>7} {:>7} {:>6}\n";
   std::string text =
       fmt::format("# {}, {} ranks, {}, {}\n", collective::name(collective.kind), collective.ranks,
                   request.transport, trial.in_place ? "in place" : "out of place");

@@ -63,7 +63,11 @@ Result<std::string> show(const CollectiveShow& request) {
     json["text"] = collective::print(program);
     return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   }
-  if (request.to.empty()) return text + "\n" + explain::program_table(program);
+  if (request.to.empty()) {
+    explain::ProgramTableOptions options;
+    options.width = request.width;
+    return explain::wrap(text, request.width, 4) + "\n" + explain::program_table(program, options);
+  }
   if (!request.to.ends_with(".svg"))
     return user_error(fmt::format("unknown file format: {}", request.to), "use .svg");
   explain::SpaceTimeOptions options;
@@ -73,7 +77,7 @@ Result<std::string> show(const CollectiveShow& request) {
   json["file"] = request.to;
   if (request.format == session::Format::json)
     return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-  return text;
+  return explain::wrap(text, request.width, 4);
 }
 
 // The names of the algorithm's parameters; optional ones in brackets.
@@ -107,13 +111,15 @@ Result<std::string> list(const CollectiveList& request) {
     WEFT_TRY(kind, collective::parse_kind(request.collective));
     only = kind;
   }
-  explain::Table table({{"algorithm"}, {"collective"}, {"parameters"}, {"what it does"}});
+  explain::Table table(
+      {{"algorithm"}, {"collective"}, {"parameters", explain::Align::left, explain::Fit::wrap}});
   auto json = nlohmann::ordered_json::array();
   for (const std::string_view name : collective::shipped_algorithms().names()) {
     const collective::Algorithm& algorithm = *collective::shipped_algorithms().find(name);
     if (only && algorithm.kind() != *only) continue;
     const std::string kind(collective::name(algorithm.kind()));
-    table.add({std::string(name), kind, parameters_of(algorithm), about(algorithm)});
+    table.add({std::string(name), kind, parameters_of(algorithm)});
+    table.add_below(about(algorithm));
     nlohmann::ordered_json one{{"name", name}, {"collective", kind}, {"about", about(algorithm)}};
     one["parameters"] = nlohmann::ordered_json::array();
     for (const auto& parameter : algorithm.parameters())
@@ -121,7 +127,7 @@ Result<std::string> list(const CollectiveList& request) {
     json.push_back(std::move(one));
   }
   if (request.format == session::Format::json) return json.dump() + "\n";
-  return table.print();
+  return table.print(request.width);
 }
 
 }  // namespace

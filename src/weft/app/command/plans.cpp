@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/app/command/plan_with_layouts.h"
+#include "weft/app/explain/lines.h"
 #include "weft/app/session/command_catalog.h"
 #include "weft/app/session/reply.h"
 #include "weft/app/session/state.h"
@@ -76,8 +77,8 @@ struct PlanVerdict {
   planner::SmallProof proof;
 };
 
-std::string describe_verdict(const PlanVerdict& verdict, session::Format format) {
-  if (format == session::Format::json) {
+std::string describe_verdict(const PlanVerdict& verdict, const PlanProve& request) {
+  if (request.format == session::Format::json) {
     Json json = {{"plan", verdict.of}};
     if (!verdict.distribution.empty()) json["distribution"] = verdict.distribution;
     json.update({{"proven", verdict.proof.proof.is_proven()},
@@ -86,9 +87,9 @@ std::string describe_verdict(const PlanVerdict& verdict, session::Format format)
                  {"seconds", verdict.proof.seconds}});
     return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   }
-  return fmt::format("{}\n{}{}{}, in {}\n", verdict.of, verdict.distribution,
-                     verdict.distribution.empty() ? "" : "\n", verdict.proof.text(),
-                     print_seconds(verdict.proof.seconds));
+  return fmt::format("{}\n{}{}", verdict.of, verdict.distribution, verdict.distribution.empty() ? "" : "\n") +
+         explain::wrap(fmt::format("{}, in {}", verdict.proof.text(), print_seconds(verdict.proof.seconds)),
+                       request.width);
 }
 
 Result<PlanVerdict> judged(PlanVerdict verdict) {
@@ -190,7 +191,7 @@ Result<PlanVerdict> prove_written(const std::string& name, const std::string& te
 
 session::Reply run(const PlanProve& request) {
   session::Reply reply;
-  const auto say = [&](PlanVerdict verdict) { reply.output += describe_verdict(verdict, request.format); };
+  const auto say = [&](PlanVerdict verdict) { reply.output += describe_verdict(verdict, request); };
   const auto prove = [&](const std::string& what) -> Status {
     WEFT_TRY(text, given_text(what));
     if (planner::is_plan_text(text)) {

@@ -20,6 +20,7 @@ struct PlanProve {
   std::string model = {};  // the statement or script that a plan text belongs to; empty: from the text
   std::string mesh = {};   // node=2, gpu=4; empty: from the text
   session::Format format = session::Format::text;
+  std::size_t width = SIZE_MAX;  // of lines that programs read as well
 };
 session::Reply run(const PlanProve& request);
 

@@ -25,6 +25,7 @@ struct RulesList {
   std::vector<std::string> files = {};  // empty: the shipped rules
   std::string store = {};               // proof cache; empty: the user's cache
   session::Format format = session::Format::text;
+  std::size_t width = explain::kUsualWidth;
 };
 session::Reply run(const RulesList& request);
 
@@ -33,6 +34,7 @@ struct RulesShow {
   std::vector<std::string> files = {};
   std::string store = {};
   session::Format format = session::Format::text;
+  std::size_t width = explain::kUsualWidth;
 };
 session::Reply run(const RulesShow& request);
 
@@ -42,6 +44,7 @@ struct RulesProve {
   std::string store = {};
   bool again = false;  // ignore cached proofs
   session::Format format = session::Format::text;
+  std::size_t width = SIZE_MAX;  // of lines that programs read as well
   // Called with each line as soon as it is known, to show progress; if empty, the reply collects
   // them.
   std::function<void(std::string_view)> on_line = {};

@@ -33,19 +33,21 @@ Json to_json(const rule::Rule& rule, const rule::Verdict& verdict) {
 Result<std::string> list(const RulesList& request, planner::Warnings& warnings) {
   WEFT_TRY(rules, planner::read_rules(request.files));
   const std::optional<rule::ProofStore> store = planner::proof_store(request.store, warnings);
-  explain::Table table({{"rule"}, {"kind"}, {"verdict"}, {"rounding"}, {"why"}});
+  explain::Table table({{"rule"}, {"kind"}, {"verdict"}, {"rounding"}});
   Json json = Json::array();
   for (const rule::Rule& rule : rules) {
     const rule::Verdict verdict = planner::proof_of(rule, store).verdict;
-    if (request.format == session::Format::json)
+    if (request.format == session::Format::json) {
       json.push_back(to_json(rule, verdict));
-    else
+    } else {
       table.add({rule.name, std::string(rule::name(rule.kind)), std::string(rule::name(verdict.judgement)),
-                 holds(verdict) ? std::string(rule::name(verdict.rounding)) : std::string(), rule.why});
+                 holds(verdict) ? std::string(rule::name(verdict.rounding)) : std::string()});
+      table.add_below(rule.why);
+    }
   }
   return request.format == session::Format::json
              ? json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"
-             : table.print();
+             : table.print(request.width);
 }
 
 Result<std::string> show(const RulesShow& request, planner::Warnings& warnings) {
@@ -60,13 +62,16 @@ Result<std::string> show(const RulesShow& request, planner::Warnings& warnings) 
       json["counterexample"] = planner::describe(verdict.counterexamples.front());
     return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   }
-  std::string out = fmt::format("{}\n{}\n", rule::print(*found), planner::describe(*found, verdict));
+  std::string out = fmt::format("{}\n", rule::print(*found)) +
+                    explain::wrap(planner::describe(*found, verdict), request.width);
   if (holds(verdict))
-    out += fmt::format(
-        "values: a false rule would have passed with probability {:.0e} at most; {} runs on real numbers "
-        "agree\n"
-        "shapes and attributes are sampled: {} tried, what fails at 1 in {:.0f} of them would have shown\n",
-        verdict.error_probability, verdict.real_runs, verdict.shapes, 1 / verdict.unseen_share);
+    out += explain::wrap(
+        fmt::format(
+            "values: a false rule would have passed with probability at most {:.0e}; {} runs on reals agree\n"
+            "shapes and attributes are sampled: {} tried, a failure at 1 in {:.0f} of them would have "
+            "shown\n",
+            verdict.error_probability, verdict.real_runs, verdict.shapes, 1 / verdict.unseen_share),
+        request.width);
   out += fmt::format("{}:{}\n", found->file, found->line);
   return out;
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "weft/app/command/rules.h"
+#include "weft/app/explain/lines.h"
 #include "weft/app/session/reply.h"
 #include "weft/base/file.h"
 #include "weft/formats/rules_jsonl.h"
@@ -53,7 +54,7 @@ class Judging {
       if (request_.format == session::Format::json)
         say(formats::write_verdict(rule.name, proof.verdict, seconds));
       else
-        say(planner::describe(rule, proof.verdict));
+        say_wrapped(planner::describe(rule, proof.verdict));
       if (!holds(proof.verdict)) failed_.push_back(rule.name);
     }
     return {};
@@ -75,6 +76,11 @@ class Judging {
  private:
   bool interrupted() const { return request_.interrupted && request_.interrupted(); }
 
+  void say_wrapped(std::string_view text) {
+    std::string lines = explain::wrap(text, request_.width, 4);
+    lines.pop_back();
+    say(std::move(lines));
+  }
   void say(std::string line) {
     line += '\n';
     if (request_.on_line)

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "weft/app/explain/table.h"
 #include "weft/app/session/reply.h"
 #include "weft/base/file.h"
 #include "weft/base/number.h"
@@ -132,17 +133,19 @@ ScheduleJson to_json(const pipeline::Schedule& schedule, const pipeline::Price& 
           {"idle", price.idle}};
 }
 
-std::string to_text(const pipeline::Schedule& schedule, const pipeline::Price& price) {
-  return fmt::format(
-      "{}: {} stages, {} micro-batches{}\ncost {:.6g} ({}), bubble {:.2f} %\nin flight at most {}\n",
-      schedule.name, schedule.stages, schedule.micro_batches,
-      schedule.chunks > 1 ? fmt::format(", {} chunks a stage", schedule.chunks) : std::string(), price.cost,
-      name(schedule.clock), 100 * price.bubble_rate, fmt::join(price.peak_in_flight, " "));
+std::string to_text(const pipeline::Schedule& schedule, const pipeline::Price& price, std::size_t width) {
+  return explain::wrap(
+      fmt::format(
+          "{}: {} stages, {} micro-batches{}\ncost {:.6g} ({}), bubble {:.2f} %\nin flight at most {}\n",
+          schedule.name, schedule.stages, schedule.micro_batches,
+          schedule.chunks > 1 ? fmt::format(", {} chunks per stage", schedule.chunks) : std::string(),
+          price.cost, name(schedule.clock), 100 * price.bubble_rate, fmt::join(price.peak_in_flight, " ")),
+      width);
 }
 
 Result<std::string> answer(const ScheduleList& request) {
   ScheduleJson json = ScheduleJson::array();
-  std::string text;
+  explain::Table table({{"schedule"}, {"what it does", explain::Align::left, explain::Fit::wrap}});
   for (const pipeline::ScheduleText& one : pipeline::shipped_schedules()) {
     const std::string first = one.comment.substr(0, one.comment.find('\n'));
     ScheduleJson parameters = ScheduleJson::object();
@@ -156,9 +159,9 @@ Result<std::string> answer(const ScheduleList& request) {
                     {"peak", one.peak_text},
                     {"from", one.from_text},
                     {"overlap", !one.overlap.empty()}});
-    text += fmt::format("{:<24} {}\n", one.name, first);
+    table.add({one.name, first});
   }
-  return request.format == session::Format::json ? line_of(json) : text;
+  return request.format == session::Format::json ? line_of(json) : table.print(request.width);
 }
 
 Result<std::string> answer(const ScheduleShow& request) {
@@ -174,8 +177,8 @@ Result<std::string> answer(const ScheduleShow& request) {
   json["text"] = print(schedule);
   if (!request.to.empty()) json["file"] = request.to;
   if (request.format == session::Format::json) return line_of(json);
-  if (!request.to.empty()) return to_text(schedule, price);
-  return to_text(schedule, price) + pipeline::draw_text(schedule, price, 110);
+  if (!request.to.empty()) return to_text(schedule, price, request.width);
+  return to_text(schedule, price, request.width) + pipeline::draw_text(schedule, price, request.width);
 }
 
 Result<std::string> answer(const ScheduleCheck& request) {
@@ -192,9 +195,11 @@ Result<std::string> answer(const ScheduleCheck& request) {
   if (request.format == session::Format::json)
     return line_of(
         {{"schedule", schedule.name}, {"right", true}, {"claims", claims}, {"peak_in_flight", peaks}});
-  return fmt::format("{} is valid: {} stages, {} micro-batches, at most {} in flight{}\n", schedule.name,
-                     schedule.stages, schedule.micro_batches, fmt::join(peaks, " "),
-                     claims.empty() ? "" : fmt::format("; {} as claimed", fmt::join(claims, " and ")));
+  return explain::wrap(
+      fmt::format("{} is valid: {} stages, {} micro-batches, at most {} in flight{}\n", schedule.name,
+                  schedule.stages, schedule.micro_batches, fmt::join(peaks, " "),
+                  claims.empty() ? "" : fmt::format("; {} as claimed", fmt::join(claims, " and "))),
+      request.width);
 }
 
 Result<std::string> answer(const ScheduleEstimate& request) {
@@ -202,7 +207,7 @@ Result<std::string> answer(const ScheduleEstimate& request) {
   WEFT_TRY(times, read_times(request.times, schedule.stages));
   WEFT_TRY(price, pipeline::price(schedule, times));
   return request.format == session::Format::json ? line_of(to_json(schedule, price))
-                                                 : to_text(schedule, price);
+                                                 : to_text(schedule, price, request.width);
 }
 
 Result<std::string> answer(const ScheduleSynthesize& request) {
@@ -235,9 +240,11 @@ Result<std::string> answer(const ScheduleSynthesize& request) {
     json["text"] = print(made.schedule);
     return line_of(json);
   }
-  return to_text(made.schedule, made.price) +
-         fmt::format("lower bound {:.6g}; {}; made from {}, in {:.2f} s\n{}", made.lower_bound,
-                     made.why_stopped, made.from, seconds, print(made.schedule));
+  return to_text(made.schedule, made.price, request.width) +
+         explain::wrap(fmt::format("lower bound {:.6g}; {}; made from {}, in {:.2f} s", made.lower_bound,
+                                   made.why_stopped, made.from, seconds),
+                       request.width) +
+         print(made.schedule);
 }
 
 }  // namespace

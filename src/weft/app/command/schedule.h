@@ -18,6 +18,7 @@ namespace weft::command {
 
 struct ScheduleList {
   session::Format format = session::Format::text;
+  std::size_t width = explain::kUsualWidth;
 };
 session::Reply run(const ScheduleList& request);
 
@@ -38,6 +39,7 @@ struct ScheduleShow {
   PassTimes times;
   std::string to;  // .svg; empty: print as text
   session::Format format = session::Format::text;
+  std::size_t width = explain::kUsualWidth;
 };
 session::Reply run(const ScheduleShow& request);
 
@@ -45,6 +47,7 @@ struct ScheduleCheck {
   ScheduleSelection which;
   std::string memory;
   session::Format format = session::Format::text;
+  std::size_t width = explain::kUsualWidth;
 };
 session::Reply run(const ScheduleCheck& request);
 
@@ -52,6 +55,7 @@ struct ScheduleEstimate {
   ScheduleSelection which;
   PassTimes times;
   session::Format format = session::Format::text;
+  std::size_t width = explain::kUsualWidth;
 };
 session::Reply run(const ScheduleEstimate& request);
 
@@ -63,6 +67,7 @@ struct ScheduleSynthesize {
   double effort = 1;
   std::string clock = "span";  // or "end"
   session::Format format = session::Format::text;
+  std::size_t width = explain::kUsualWidth;
 };
 session::Reply run(const ScheduleSynthesize& request);
 

@@ -74,10 +74,12 @@ std::string print_json(const cluster::Cluster& cluster, std::span<const std::str
   return made.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-std::string print_text(const cluster::Device& device) {
-  return fmt::format("device {}\nmemory     {}\nbandwidth  {}\nlaunch     {}\nrates      {}\n", device.name,
+std::string print_text(const cluster::Device& device, std::size_t width) {
+  constexpr std::size_t kIndent = 11;  // of the values
+  return fmt::format("device {}\nmemory     {}\nbandwidth  {}\nlaunch     {}\n", device.name,
                      print_bytes(device.memory_bytes), print_rate(device.memory_bytes_per_second),
-                     print_seconds(device.launch_seconds), print_rates(device));
+                     print_seconds(device.launch_seconds)) +
+         wrap(fmt::format("rates      {}", print_rates(device)), width, kIndent);
 }
 
 std::string print_json(const cluster::Device& device) {

@@ -13,7 +13,7 @@ std::string print_text(const cluster::Cluster& cluster, std::size_t width,
                        std::span<const std::string> origins = {});
 std::string print_json(const cluster::Cluster& cluster,
                        std::span<const std::string> origins = {});  // one line
-std::string print_text(const cluster::Device& device);
+std::string print_text(const cluster::Device& device, std::size_t width);
 std::string print_json(const cluster::Device& device);  // one line
 
 std::string print_rates(const cluster::Device& device);    // "f32 67 Tflop/s, bf16 989 Tflop/s"

@@ -125,7 +125,7 @@ std::string drawing(const program::Program& program, const std::vector<MemoryByK
         std::ranges::any_of(columns, [&](const MemoryByKind& one) { return one.*letter.field > 0; });
     if (any) letters += fmt::format("{}{} {}", letters.empty() ? "" : ", ", letter.letter, letter.name);
   }
-  return text + fmt::format("{:>{}}{}\n", "", kMargin - 1, letters);
+  return text + wrap(fmt::format("{:>{}}{}", "", kMargin - 1, letters), width, kMargin - 1);
 }
 
 std::string_view people_word(std::string_view kind) { return kind == "scratch" ? "buffers" : kind; }

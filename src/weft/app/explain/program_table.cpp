@@ -50,11 +50,11 @@ std::string program_table(const Program& program, const ProgramTableOptions& opt
                {"block", Align::right},
                {"step", Align::right},
                {"op"},
-               {"source"},
-               {"target"},
+               {"source", Align::left, Fit::cut},
+               {"target", Align::left, Fit::cut},
                {"to", Align::right},
                {"from", Align::right},
-               {"channel", Align::right},
+               {"channel", Align::right, Fit::whole, 1},
                {"after"},
                {""}});
   std::int64_t rows = 0;
@@ -65,7 +65,7 @@ std::string program_table(const Program& program, const ProgramTableOptions& opt
       for (std::size_t step = 0; step < blocks[block].steps.size(); ++step)
         if (rows++ < options.most_rows) table.add(row(rank, block, step, blocks[block]));
   }
-  std::string out = table.print();
+  std::string out = table.print(options.width);
   if (rows > options.most_rows)
     out += fmt::format("{} more steps\n", print_exact(rows - std::max<std::int64_t>(options.most_rows, 0)));
   return out;

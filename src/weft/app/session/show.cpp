@@ -218,7 +218,7 @@ Answer run_describe(const Session::State& state, const Context& context,
                : explain::print_text(found->second, context.width, origins_of(catalog, name));
   if (const auto found = catalog.devices.find(name); found != catalog.devices.end())
     return context.format == Format::json ? explain::print_json(found->second)
-                                          : explain::print_text(found->second);
+                                          : explain::print_text(found->second, context.width);
   std::vector<std::string_view> names = language::names_of(catalog.models);
   for (const auto& more : {language::names_of(catalog.layers), language::names_of(catalog.functions),
                            language::names_of(catalog.clusters), language::names_of(catalog.devices)})
