@@ -134,7 +134,7 @@ Answer run_create(Session::State& state, const Context& context, const Statement
 Answer run_set(Session::State& state, const Context& context, const language::syntax::Set& set) {
   Settings changed = state.settings;
   WEFT_TRY_STATUS(apply(changed, set.name, set.value));
-  note_old_name(state, set.name.text);
+  note_old_names(state, set.name.text, set.value);
   const std::string_view name = current_name(set.name.text);
   // Reports an unknown device now rather than at the next EXPLAIN.
   if (set.name.text == "device" && !changed.device.empty())

@@ -35,7 +35,7 @@ constexpr Lexicon kLexicon =
     indexed({.signs = kSigns, .quotes = kQuotes, .numbers = Numbers::none, .wide_words = true});
 
 // Per rank of an axis, where unequal: "micro-batches 5:3".
-constexpr std::string_view kMicroBatches = "micro-batches";
+constexpr std::string_view kMicroBatches = "micro-batches", kFormerMicroBatches = "takes";
 
 // Both words together; one alone is an index of that name.
 constexpr std::string_view kRing = "ring", kAttention = "attention";
@@ -64,6 +64,12 @@ class Reader {
     // A single rank has no axes, so its distribution may consist of micro-batches alone.
     if (made_.mesh.axes.empty() && !has_micro_) return expected("a mesh axis and its ranks");
     return std::move(made_);
+  }
+
+  bool has_former_words() && {
+    for (; !at_end(); advance())
+      if (here_.text == kFormerMicroBatches && next_is_micro_batches()) return true;
+    return false;
   }
 
  private:
@@ -340,7 +346,7 @@ class Reader {
   }
   // Before a number; otherwise it is an index of that name. Older texts write `takes`.
   bool next_is_micro_batches() const {
-    return (at_word(kMicroBatches) || at_word("takes")) && !ahead_.text.empty() &&
+    return (at_word(kMicroBatches) || at_word(kFormerMicroBatches)) && !ahead_.text.empty() &&
            kDigits.find(ahead_.text.front()) != std::string_view::npos;
   }
   // `shard` before another word; alone it is an index of that name.
@@ -486,6 +492,8 @@ Distribution within_stage(const Distribution& distribution) {
   }
   return inner;
 }
+
+bool has_former_words(std::string_view text) { return Reader(text).has_former_words(); }
 
 Result<Distribution> read_distribution(std::string_view text) {
   if (text.size() > std::size_t{1} << 24) return user_error("expected at most 16 MiB of distribution text");

@@ -127,5 +127,7 @@ Distribution as_in_stage(const Distribution& distribution, std::int32_t stage);
 std::string print(const Distribution& distribution);
 // Reads text that print() writes. On a syntax error it fails with the position.
 Result<Distribution> read_distribution(std::string_view text);
+// Whether the text uses the former word `takes` for micro-batches.
+bool has_former_words(std::string_view text);
 
 }  // namespace weft::distribute

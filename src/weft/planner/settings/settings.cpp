@@ -574,6 +574,27 @@ std::string_view current_name(std::string_view name) {
   return found == std::end(kAliases) ? name : found->now;
 }
 
+std::vector<RenamedWord> renamed_words(std::string_view name, const Value& value) {
+  std::vector<RenamedWord> found;
+  const auto add = [&](std::string_view before, std::string_view now) {
+    if (before != now) found.push_back({std::string(before), std::string(now)});
+  };
+  const std::string_view current = current_name(name);
+  add(name, current);
+  if (value.kind != ValueKind::text) return found;
+  if (current == "disabled_stages")
+    for (std::string_view rest = value.text; !rest.empty();) {
+      const std::size_t comma = std::min(rest.find(','), rest.size());
+      std::string_view stage = rest.substr(0, comma);
+      rest.remove_prefix(std::min(comma + 1, rest.size()));
+      while (stage.starts_with(' ')) stage.remove_prefix(1);
+      while (stage.ends_with(' ')) stage.remove_suffix(1);
+      add(stage, search::current_stage_name(stage));
+    }
+  if (current == "distribution" && distribute::has_former_words(value.text)) add("takes", "micro-batches");
+  return found;
+}
+
 std::span<const SettingSpec> setting_specs() { return kSpecs; }
 
 std::vector<std::string_view> setting_names() {

@@ -123,6 +123,12 @@ std::vector<std::string_view> setting_names();
 // "yield" for "gives_way", its former name; other names are returned unchanged.
 std::string_view current_name(std::string_view name);
 
+struct RenamedWord {
+  std::string before, now;
+};
+// The former words in `name = value`: of settings, planner stages and distributions.
+std::vector<RenamedWord> renamed_words(std::string_view name, const language::syntax::Value& value);
+
 // "beta1 = 0.8", "precision = bf16": settings that differ from the default, if `takes` accepts
 // them.
 std::vector<std::string> print_changed(const Settings& settings,

@@ -38,15 +38,16 @@ Result<std::vector<std::string_view>> sizes_of(const language::Catalog& catalog,
   return names;
 }
 
-void note_old_name(const Knowledge& state, std::string_view name) {
-  if (const std::string_view now = current_name(name); now != name)
-    state.warnings.note_once(fmt::format("{} is now called {}", name, now), "the old name still works");
+void note_old_names(const Knowledge& state, std::string_view name, const language::syntax::Value& value) {
+  for (const auto& [before, now] : renamed_words(name, value))
+    state.warnings.note_once(fmt::format("{} is now called {}", before, now), "the old name still works");
 }
 
 void note_old_names(const Knowledge& state, std::span<const language::syntax::Setting> list,
                     std::span<const std::string_view> sizes) {
   for (const language::syntax::Setting& setting : list)
-    if (std::ranges::find(sizes, setting.name.text) == sizes.end()) note_old_name(state, setting.name.text);
+    if (std::ranges::find(sizes, setting.name.text) == sizes.end())
+      note_old_names(state, setting.name.text, setting.value);
 }
 
 std::vector<run::DataFile> data_of(const Run& run) {

@@ -70,8 +70,8 @@ struct Prepared : PlanRequest {
 Result<Prepared> prepare(const Knowledge& state, const language::syntax::Run& run, Purpose purpose,
                          const std::function<bool()>& interrupted = {});
 
-// Notes once per session: "gives_way is now called yield".
-void note_old_name(const Knowledge& state, std::string_view name);
+// Notes once per session: "gives_way is now called yield", also for the former words of the value.
+void note_old_names(const Knowledge& state, std::string_view name, const language::syntax::Value& value);
 // The same for a WITH list, whose other names may be sizes of the model.
 void note_old_names(const Knowledge& state, std::span<const language::syntax::Setting> list,
                     std::span<const std::string_view> sizes);

@@ -37,7 +37,7 @@ void Warnings::note(std::string_view what, std::string_view more) {
 }
 
 void Warnings::note_once(std::string_view what, std::string_view more) {
-  if (known_.emplace(what).second) note(what, more);
+  if (known_.emplace(what).second) untold_ += fmt::format("note: {}; {}\n", what, more);
 }
 
 std::string Warnings::take() { return std::exchange(untold_, {}); }

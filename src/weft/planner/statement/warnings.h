@@ -25,7 +25,7 @@ class Warnings {
 
   // Adds a note: expected behaviour that may be surprising.
   void note(std::string_view what, std::string_view more);
-  // The same, but only the first time.
+  // The same on one line, but only the first time.
   void note_once(std::string_view what, std::string_view more);
 
   // Returns and clears what was not reported yet.
