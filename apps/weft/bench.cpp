@@ -15,18 +15,6 @@ namespace {
 using command::Bench;
 using session::Reply;
 
-constexpr std::string_view kBenchUsage =
-    R"(weft bench: benchmark Weft's collectives against other libraries in one run
-
-usage:
-  weft bench COLLECTIVE... [--ranks 2,4,8] [--sizes 256B..64MiB] [--step 4] [--transport shm,tcp] [--device cpu|gpu]
-             [--against openmpi,mpich,gloo] [--buffers private|allocated|both] [--type f32] [--in-place]
-             [--repeats 7] [--limit SECONDS] [--peers FOLDER] [--format json] [-o OUT.svg|OUT.json]
-
-COLLECTIVE is all-reduce, reduce-scatter, all-gather, all-to-all or broadcast.
-`weft help bench` explains what is measured and what the columns mean.
-)";
-
 void add_options(CLI::App& app, Bench& bench) {
   app.add_option("COLLECTIVE", bench.collectives);
   app.add_option("--ranks", bench.ranks)->delimiter(',')->allow_extra_args(false);
@@ -55,14 +43,14 @@ Result<Reply> run_bench(int argc, char** argv, Output& output) {
   app.set_help_flag();
   app.add_flag("-h,--help", asked);
   add_options(app, bench);
-  const Reply usage{session::ExitCode::ok, std::string(kBenchUsage), {}};
+  const auto usage = [] { return session::help("bench", output_width()); };
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (asked) return usage;
+    if (asked) return usage();
     return user_error(error.what(), "run weft bench --help");
   }
-  if (asked || argc == 1) return usage;
+  if (asked || argc == 1) return usage();
   return command::run(bench);
 }
 

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "interrupt.h"
+#include "output.h"
 #include "progress.h"
 #include "subcommands.h"
 #include "weft/app/command/collective.h"
@@ -15,34 +16,6 @@ namespace weft {
 namespace {
 
 using namespace command;  // NOLINT: this file deals with nothing else
-
-constexpr std::string_view kCollectiveUsage =
-    R"(weft collective: write, check, convert, estimate, choose and run collective algorithms
-
-usage:
-  weft collective check PROGRAM... [--target msccl|rccl|azure|mscclpp] [--slots N] [--as COLLECTIVE] [--effort N]
-  weft collective convert IN OUT [--dialect msccl|azure] [--operands runtime|sender|automatic] [--as COLLECTIVE]
-                          [--effort N]
-  weft collective compile ALGORITHM [-o OUT] [--protocol P] [--instances N] [--slots N] [--passes LIST]
-  weft collective cost ALGORITHM --on CLUSTER [--sizes 1KiB..1GiB] [--protocol P] [--fit TABLE]
-  weft collective choose COLLECTIVE --on CLUSTER [--sizes A..B] [--among ALGORITHM]... [--synthesize] [-o OUT]
-  weft collective fit TABLE... [--every-other]
-  weft collective run PROGRAM [--ranks N] [--transport inproc|shm|tcp|gpu] [--bytes 1MiB] [--type f32] [--op sum]
-                      [--in-place] [--repeat N] [--timeout '30 s'] [--verify] [--as COLLECTIVE] [--effort N]
-  weft collective show PROGRAM [-o OUT.svg] [--on CLUSTER --size S] [--effort N]
-  weft collective synthesize COLLECTIVE --on CLUSTER [--optimal bandwidth] [--root N] [--without link:3-5|gpu:12]
-                      [-o OUT] [--plot OUT.svg] [--sketch FILE] [--time-limit '10 s']
-  weft collective synthesize COLLECTIVE --on CLUSTER --optimal time --size 1MB [--turns N] [--seed N] [--root N]
-                      [--chunks C] [--without W] [-o OUT] [--plot OUT.svg] [--sketch FILE] [--time-limit '10 s']
-  weft collective synthesize COLLECTIVE --on CLUSTER --chunks C --steps S --rounds R | --pareto [--root N] [-o OUT]
-                      [--time-limit '10 s']
-  weft collective list [COLLECTIVE]
-
-PROGRAM is a file (MSCCL XML, MSCCL++ JSON, .program, .algorithm) or a shipped algorithm with its
-parameters, as in 'all_reduce_ring(ranks=8, chunks=4)'. The suffix of OUT selects the format.
---effort N allows N seconds and N times 200 MB for reading and checking. `weft help collective` explains
-each. --format json answers in JSON.
-)";
 
 // Whether the options select step-optimal synthesis (SCCL) with its chunks, steps and rounds.
 bool asks_for_steps(const CLI::App& command) {
@@ -233,6 +206,8 @@ Result<Reply> run_collective(int argc, char** argv) {
   CollectiveSynthesize synthesize;
   SynthesizeSteps steps;
   SynthesizeTime time;
+  for (std::size_t* const width : {&choose.width, &show.width, &list.width}) *width = output_width();
+  check.width = cost.width = screen_width();
 
   CLI::App app;
   CLI::App* const synthesizes = add_synthesize(app, synthesize, steps, time);
@@ -253,7 +228,7 @@ Result<Reply> run_collective(int argc, char** argv) {
                          {add_show(app, show), [&] { return command::run(show); }},
                          {add_list(app, list), [&] { return command::run(list); }},
                          {synthesizes, run_synthesize}},
-                        "collective", kCollectiveUsage, argc, argv);
+                        "collective", argc, argv);
 }
 
 }  // namespace weft

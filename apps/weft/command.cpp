@@ -4,10 +4,12 @@
 
 #include <fmt/format.h>
 
+#include "output.h"
+
 namespace weft {
 
 Result<session::Reply> run_command(CLI::App& app, const std::function<session::Reply()>& run,
-                                   std::string_view name, std::string_view usage, int argc, char** argv) {
+                                   std::string_view name, int argc, char** argv) {
   bool asked = false;
   app.set_help_flag();
   app.add_flag("-h,--help", asked);
@@ -16,7 +18,7 @@ Result<session::Reply> run_command(CLI::App& app, const std::function<session::R
   } catch (const CLI::ParseError& error) {
     if (!asked) return user_error(error.what(), fmt::format("run weft {} --help", name));
   }
-  if (asked) return session::Reply{session::ExitCode::ok, std::string(usage), {}};
+  if (asked) return session::help(name, output_width());
   return run();
 }
 

@@ -10,8 +10,8 @@
 
 namespace weft {
 
-// `argv[0]` is NAME. With --help the reply is `usage`.
+// `argv[0]` is NAME. With --help the reply is the help page NAME.
 Result<session::Reply> run_command(CLI::App& app, const std::function<session::Reply()>& run,
-                                   std::string_view name, std::string_view usage, int argc, char** argv);
+                                   std::string_view name, int argc, char** argv);
 
 }  // namespace weft

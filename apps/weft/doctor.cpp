@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "output.h"
 #include "subcommands.h"
 #include "weft/app/explain/diagnosis.h"
 #include "weft/communication/transport/doctor.h"
@@ -15,16 +16,6 @@
 
 namespace weft {
 namespace {
-
-constexpr std::string_view kDoctorUsage = R"(weft doctor: show what the ranks on this machine are doing
-
-usage:
-  weft doctor [PID] [--all] [--format text|json]
-
-Queries every process of a job, or the given one, and waits at most one second. Prints the last ten
-calls of each; with --all every call that it remembers, as JSON does.
-For a process that ended because its device failed, prints its last report.
-)";
 
 constexpr std::size_t kUsualCalls = 10;
 
@@ -56,7 +47,7 @@ Result<session::Reply> run_doctor(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return user_error(error.what(), "run weft doctor --help");
   }
-  if (help) return session::Reply{session::ExitCode::ok, std::string(kDoctorUsage), {}};
+  if (help) return session::help("doctor", output_width());
   WEFT_TRY(patients, transport::query_ranks(process, kPatience));
   const auto left = exec::find_saved_flight_record();
   const bool is_former = process && patients.empty() && left && left->process == *process;

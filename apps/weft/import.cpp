@@ -11,15 +11,6 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kImportUsage = R"(weft import: convert a model of another framework to WeftQL
-
-usage:
-  weft import FILE [--name NAME] [-o MODEL.weft] [--weights FILE.safetensors]... [--plain-rotary]
-              [--format text|json]
-
-`weft help import` lists the supported models.
-)";
-
 }  // namespace
 
 Result<session::Reply> run_import(int argc, char** argv) {
@@ -32,7 +23,7 @@ Result<session::Reply> run_import(int argc, char** argv) {
   app.add_flag("--plain-rotary", import_model.plain_rotary);
   add_format(&app, import_model.format);
   return run_command(
-      app, [&] { return command::run(import_model); }, "import", kImportUsage, argc, argv);
+      app, [&] { return command::run(import_model); }, "import", argc, argv);
 }
 
 }  // namespace weft

@@ -13,18 +13,6 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kImproveUsage =
-    R"(weft improve: estimate a training configuration and find a better one in the same format
-
-usage:
-  weft improve --megatron 'FLAGS' --model CONFIG.json --on CLUSTER [--batch N] [--sequence N]
-               [--seconds S] [-o FILE] [--format text|json]
-  weft improve --deepspeed ds_config.json ...
-  weft improve --torchtitan job.toml ...
-
-See `weft help improve`.
-)";
-
 }  // namespace
 
 Result<session::Reply> run_improve(int argc, char** argv) {
@@ -43,7 +31,7 @@ Result<session::Reply> run_improve(int argc, char** argv) {
   improve.width = output_width();
   improve.interrupted = interrupt::requested;
   return run_command(
-      app, [&] { return command::run(improve); }, "improve", kImproveUsage, argc, argv);
+      app, [&] { return command::run(improve); }, "improve", argc, argv);
 }
 
 }  // namespace weft

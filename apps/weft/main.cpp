@@ -39,7 +39,6 @@
 #include "simulate.h"
 #include "top.h"
 #include "tune.h"
-#include "weft/app/explain/lines.h"
 #include "weft/app/session/reply.h"
 #include "weft/app/session/session.h"
 #include "weft/base/nearest.h"
@@ -54,44 +53,6 @@ namespace weft {
 namespace {
 
 using session::ExitCode;
-
-constexpr std::string_view kWeftUsage = R"(weft plans deep learning the way a database plans a query.
-
-usage:
-  weft                     a prompt; or a script from the standard input
-  weft run FILE [FILE...]  run scripts one after another; - is the standard input
-  weft -c 'STATEMENT'      run a statement; may be given several times, and after run FILE
-  weft -i FILE             run a script, then a prompt with what it created; may be given several times
-  weft rules ...           prove, generate and apply rewrite rules
-  weft plan ...            prove and estimate distributed plans; reshard tensors
-  weft import FILE         convert a config.json or an ONNX file to WeftQL
-  weft improve ...         estimate a Megatron, DeepSpeed or torchtitan configuration; find a better one
-  weft partition FILE      cut a model into pipeline stages
-  weft schedule ...        draw, check, estimate and synthesize pipeline schedules
-  weft memory ...          recompute under a budget; pack buffers; tile operators
-  weft collective ...      check, convert, estimate, choose, synthesize and run collectives
-  weft launch -n N ...     start the ranks of a job on this machine
-  weft simulate ...        simulate Chakra traces on a network
-  weft profile ...         measure this machine and write it as a cluster
-  weft tune ...            measure collective algorithms for later calls
-  weft bench ...           benchmark collectives against Open MPI, MPICH and Gloo
-  weft doctor [PID]        show what the ranks on this machine are doing
-  weft top                 show how much they communicate, once per second
-  weft help [TOPIC]        the language, topic by topic
-
-options:
-  --format text|json       output format (text); in JSON, errors are JSON too, and the exit code reports them
-  --version                print the version
-  -h, --help               print this
-
-Options may also precede a command: weft -i my.weft collective choose all_reduce --on mine. Only CREATE and
-DROP of the script apply there.
-
-exit codes: 0 done, 1 an error in the statements or arguments, 2 an external failure
-(a file that cannot be read, a full disk; or the statements ran, but answers could not be
-written), 3 an internal error of Weft, 4 a TRAIN was stopped by SIGTERM or wall_time and saved
-its checkpoint: run again to continue, 130 Ctrl-C
-)";
 
 struct Arguments {
   std::string format = "text";
@@ -326,11 +287,10 @@ int run_all(int argc, char** argv, Output& output) {
   if (!read.ok()) return complaints.fail(read.error());
   const Arguments& given = *read;
 
-  if (given.usage)
-    return print(
-        output, complaints,
-        own_text("usage", json ? std::string(kWeftUsage) : explain::wrap_page(kWeftUsage, output_width()),
-                 json));
+  if (given.usage) {
+    const session::Reply page = session::help({}, json ? SIZE_MAX : output_width());
+    return print(output, complaints, own_text("usage", page.output, json));
+  }
   if (given.version) {
     return print(
         output, complaints,

@@ -10,17 +10,6 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kMemoryUsage =
-    R"(weft memory: choose what to recompute, pack buffers, tile operators
-
-usage:
-  weft memory recompute FILE [--graph NAME] --budget B [--format text|json]
-  weft memory pack FILE.csv [--capacity N] [--alignment A] [--effort E] [--format text|json]
-  weft memory tile FILE [--schedule FILE] [--format text|json]
-
-`weft help memory` explains the files and the answers.
-)";
-
 CLI::App* add_recompute(CLI::App& app, command::MemoryRecompute& request) {
   CLI::App* command = app.add_subcommand("recompute");
   command->add_option("FILE", request.file)->required();
@@ -59,7 +48,7 @@ Result<session::Reply> run_memory(int argc, char** argv) {
                         {{add_recompute(app, recompute), [&] { return command::run(recompute); }},
                          {add_pack(app, pack), [&] { return command::run(pack); }},
                          {add_tile(app, tile), [&] { return command::run(tile); }}},
-                        "memory", kMemoryUsage, argc, argv);
+                        "memory", argc, argv);
 }
 
 }  // namespace weft

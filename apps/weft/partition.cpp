@@ -11,15 +11,6 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kPartitionUsage = R"(weft partition: where to cut a model into stages
-
-usage:
-  weft partition FILE [--devices N] [--memory SIZE] [--micro-batches M]
-                 [--topology RATE | N@RATE,N@RATE...] [--straight] [--format text|json]
-
-`weft help partition` explains the files and what a split costs.
-)";
-
 }  // namespace
 
 Result<session::Reply> run_partition(int argc, char** argv) {
@@ -33,7 +24,7 @@ Result<session::Reply> run_partition(int argc, char** argv) {
   app.add_flag("--straight", partition.straight);
   add_format(&app, partition.format);
   return run_command(
-      app, [&] { return command::run(partition); }, "partition", kPartitionUsage, argc, argv);
+      app, [&] { return command::run(partition); }, "partition", argc, argv);
 }
 
 }  // namespace weft

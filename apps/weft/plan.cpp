@@ -4,23 +4,12 @@
 
 #include <CLI/CLI.hpp>
 
+#include "output.h"
 #include "subcommands.h"
 #include "weft/app/command/plans.h"
 
 namespace weft {
 namespace {
-
-constexpr std::string_view kPlanUsage = R"(weft plan: plans for several ranks
-
-usage:
-  weft plan prove FILE|STATEMENT [...] [--model STATEMENT|FILE] [--mesh MESH] [--format text|json]
-  weft plan price FILE [--cluster CLUSTER|FILE|'LOCAL n'] [--mesh MESH] [--format text|json]
-  weft plan show FILE [--mesh MESH] [--format text|json]
-  weft plan reshard CASES [--case NAME] [--bandwidth RATE] [--format text|json]
-
-FILE is a script, or a plan's text as EXPLAIN (FORMAT plan) prints it; CASES is JSON. `weft help plan` explains
-each.
-)";
 
 CLI::App* add_prove(CLI::App& app, command::PlanProve& prove) {
   CLI::App* command = app.add_subcommand("prove");
@@ -64,13 +53,14 @@ Result<session::Reply> run_plan(int argc, char** argv) {
   command::PlanEstimate price;
   command::PlanShow show;
   command::PlanReshard reshard;
+  prove.width = screen_width();
   CLI::App app;
   return run_subcommand(app,
                         {{add_prove(app, prove), [&] { return command::run(prove); }},
                          {add_price(app, price), [&] { return command::run(price); }},
                          {add_show(app, show), [&] { return command::run(show); }},
                          {add_reshard(app, reshard), [&] { return command::run(reshard); }}},
-                        "plan", kPlanUsage, argc, argv);
+                        "plan", argc, argv);
 }
 
 }  // namespace weft

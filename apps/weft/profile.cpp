@@ -14,19 +14,6 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kProfileUsage =
-    R"(weft profile: measure this machine's links, memory and cores, and write them as a cluster
-
-usage:
-  weft profile [--ranks N] [--transport shm,tcp] [-o FILE.weft] [--name here] [--quick] [--statistics FILE]
-               [--format text|json]
-  weft profile --model NAME [--with 'b = 8'] [--ranks N] [--quick]      the units of a model's step
-  weft profile --device gpu [-o FILE.weft] [--name NAME] [--quick]      this machine's GPU
-
-Under mpirun, srun, torchrun or weft launch each rank takes part and rank 0 answers.
-`weft help profile` explains what is measured and how it is used.
-)";
-
 void add_options(CLI::App& app, command::Profile& profile) {
   app.add_option("--ranks", profile.ranks)->check(CLI::Range(1, 1024));
   app.add_option("--transport", profile.transports)->delimiter(',')->allow_extra_args(false);
@@ -48,7 +35,7 @@ Result<session::Reply> run_profile(int argc, char** argv) {
   CLI::App app;
   add_options(app, profile);
   return run_command(
-      app, [&] { return command::run(profile); }, "profile", kProfileUsage, argc, argv);
+      app, [&] { return command::run(profile); }, "profile", argc, argv);
 }
 
 }  // namespace weft

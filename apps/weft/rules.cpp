@@ -15,23 +15,6 @@ namespace {
 
 using namespace command;  // NOLINT: this file deals with nothing else
 
-constexpr std::string_view kRulesUsage =
-    R"(weft rules: read, prove, generate and apply rewrite rules
-
-usage:
-  weft rules list [--rules FILE]...
-  weft rules show NAME [--rules FILE]...
-  weft rules prove FILE... [--shapes N] [--again]
-  weft rules generate [--operators taso|unity|collectives] [--most N] [-o OUT.rules] [--against FILE.jsonl]
-  weft rules test [FILE]...
-  weft rules why PLAN RULE [--on DEVICE] [--rules FILE]...
-  weft rules apply PLAN [--on DEVICE] [--rules FILE]... [-o OUT.plan] [--cache DIRECTORY] [--check]
-
-FILE holds rules as text (.rules) or as JSON lines (.jsonl); without --rules the shipped rules are
-used. PLAN is a model graph (.json), plan text, or a shipped model: mlp, resnet50.
-`weft help rules` explains each. --format json answers in JSON. --store DIRECTORY says where proofs are kept.
-)";
-
 CLI::App* add_list(CLI::App& app, RulesList& list) {
   CLI::App* command = app.add_subcommand("list");
   command->add_option("--rules", list.files);
@@ -113,6 +96,8 @@ Result<session::Reply> run_rules(int argc, char** argv, Output& output) {
   ProgressDisplay progress;
   prove.on_line = [&](std::string_view line) { output.write(line); };
   generate.on_progress = [&](const explain::Progress& now) { progress.show(now); };
+  list.width = show.width = output_width();
+  prove.width = screen_width();
   prove.interrupted = interrupt::requested;
   generate.interrupted = interrupt::requested;
   CLI::App app;
@@ -129,7 +114,7 @@ Result<session::Reply> run_rules(int argc, char** argv, Output& output) {
                          {add_test(app, test), [&] { return command::run(test); }},
                          {add_why(app, why), [&] { return command::run(why); }},
                          {add_apply(app, apply), [&] { return command::run(apply); }}},
-                        "rules", kRulesUsage, argc, argv);
+                        "rules", argc, argv);
 }
 
 }  // namespace weft

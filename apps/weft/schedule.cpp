@@ -5,28 +5,12 @@
 
 #include <CLI/CLI.hpp>
 
+#include "output.h"
 #include "subcommands.h"
 #include "weft/app/command/schedule.h"
 
 namespace weft {
 namespace {
-
-constexpr std::string_view kScheduleUsage =
-    R"(weft schedule: pipeline schedules, the passes of every stage
-
-usage:
-  weft schedule list [--format text|json]
-  weft schedule show NAME|FILE [SIZES] [TIMES] [--overlap s] [-o FILE.svg]
-  weft schedule check NAME|FILE [SIZES] [--memory L]
-  weft schedule price NAME|FILE SIZES TIMES [--overlap s]
-  weft schedule synthesize --stages p --micro-batches m [--chunks v] TIMES [--memory L] [--weight-share r]
-                           [--clock span|end] [--effort e]
-
-SIZES: --stages p --micro-batches m [--chunks v] [--set PARAMETER=VALUE]
-TIMES: --forward F --backward B --weight W --transfer c, each a number, or a comma-separated list with one
-       per stage.
-`weft help schedule` explains each.
-)";
 
 void add_times(CLI::App* command, command::PassTimes& times) {
   command->add_option("--forward", times.forward);
@@ -102,6 +86,8 @@ Result<session::Reply> run_schedule(int argc, char** argv) {
   command::ScheduleCheck check;
   command::ScheduleEstimate price;
   command::ScheduleSynthesize synthesize;
+  for (std::size_t* const width : {&list.width, &show.width, &check.width, &price.width, &synthesize.width})
+    *width = output_width();
   CLI::App app;
   return run_subcommand(app,
                         {{add_list(app, list), [&] { return command::run(list); }},
@@ -109,7 +95,7 @@ Result<session::Reply> run_schedule(int argc, char** argv) {
                          {add_check(app, check), [&] { return command::run(check); }},
                          {add_timed(app, "price", price), [&] { return command::run(price); }},
                          {add_synthesize(app, synthesize), [&] { return command::run(synthesize); }}},
-                        "schedule", kScheduleUsage, argc, argv);
+                        "schedule", argc, argv);
 }
 
 }  // namespace weft

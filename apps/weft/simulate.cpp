@@ -11,16 +11,6 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kSimulateUsage =
-    R"(weft simulate: run Chakra execution traces on a network, by discrete events
-
-usage:
-  weft simulate FOLDER|PREFIX --network FILE.yml [--system FILE.json] [--timeline FILE.json]
-                [--wires cut-through|store-and-forward|uncontended] [--exact] [--format text|json]
-
-`weft help simulate` explains the files and what the wires do.
-)";
-
 }  // namespace
 
 Result<session::Reply> run_simulate(int argc, char** argv) {
@@ -34,7 +24,7 @@ Result<session::Reply> run_simulate(int argc, char** argv) {
   app.add_flag("--exact", simulate.exact);
   add_format(&app, simulate.format);
   return run_command(
-      app, [&] { return command::run(simulate); }, "simulate", kSimulateUsage, argc, argv);
+      app, [&] { return command::run(simulate); }, "simulate", argc, argv);
 }
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "output.h"
 #include "weft/base/nearest.h"
 
 namespace weft {
@@ -18,7 +19,7 @@ void add_format(CLI::App* app, session::Format& format) {
 }
 
 Result<session::Reply> run_subcommand(CLI::App& app, std::vector<Subcommand> commands, std::string_view name,
-                                      std::string_view usage, int argc, char** argv) {
+                                      int argc, char** argv) {
   bool asked = false;
   app.set_help_flag();
   app.add_flag("-h,--help", asked);
@@ -27,14 +28,14 @@ Result<session::Reply> run_subcommand(CLI::App& app, std::vector<Subcommand> com
     command.app->set_help_flag();
     command.app->add_flag("-h,--help", asked);
   }
-  const session::Reply answer{session::ExitCode::ok, std::string(usage), {}};
+  const auto page = [&] { return session::help(name, output_width()); };
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (asked) return answer;
+    if (asked) return page();
     return user_error(error.what(), fmt::format("run weft {} --help", name));
   }
-  if (asked || argc == 1) return answer;
+  if (asked || argc == 1) return page();
   std::vector<std::string_view> words;
   for (const Subcommand& command : commands) {
     if (command.app->parsed()) return command.run();

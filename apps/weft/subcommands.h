@@ -19,8 +19,8 @@ struct Subcommand {
 // --format text|json
 void add_format(CLI::App* app, session::Format& format);
 
-// `argv[0]` is NAME. Without a subcommand, or with --help, the reply is `usage`.
+// `argv[0]` is NAME. Without a subcommand, or with --help, the reply is the help page NAME.
 Result<session::Reply> run_subcommand(CLI::App& app, std::vector<Subcommand> commands, std::string_view name,
-                                      std::string_view usage, int argc, char** argv);
+                                      int argc, char** argv);
 
 }  // namespace weft

@@ -18,14 +18,6 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kTopUsage = R"(weft top: show how much the ranks on this machine communicate
-
-usage:
-  weft top [--once] [--format text|json]
-
-Prints one table per second until Ctrl-C; --once prints one. JSON has one line per table.
-)";
-
 constexpr std::chrono::milliseconds kTopPatience{500};
 constexpr std::chrono::seconds kTopPeriod{1};
 constexpr std::string_view kClearScreen = "\x1b[H\x1b[2J";
@@ -45,7 +37,7 @@ Result<session::Reply> run_top(int argc, char** argv, Output& output) {
   } catch (const CLI::ParseError& error) {
     return user_error(error.what(), "run weft top --help");
   }
-  if (help) return session::Reply{session::ExitCode::ok, std::string(kTopUsage), {}};
+  if (help) return session::help("top", output_width());
   interrupt::install();
   std::optional<explain::ActivitySnapshot> before;
   for (bool first = true;; first = false) {

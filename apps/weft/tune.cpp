@@ -14,17 +14,6 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kTuneUsage =
-    R"(weft tune: measure collective algorithms on this machine once, for later calls
-
-usage:
-  weft tune [--ranks 2,4,8] [--transport shm,tcp] [--collectives all_reduce,broadcast] [--sizes 256B..64MiB]
-            [--seconds N] [--quick] [--check] [--statistics FILE] [--format json]
-
-Under mpirun, srun, torchrun or weft launch each rank takes part and rank 0 answers.
-`weft help tune` explains what is measured and where it is kept.
-)";
-
 void add_options(CLI::App& app, command::Tune& tune) {
   app.add_option("--ranks", tune.ranks)->delimiter(',')->allow_extra_args(false);
   app.add_option("--transport", tune.transports)->delimiter(',')->allow_extra_args(false);
@@ -45,7 +34,7 @@ Result<session::Reply> run_tune(int argc, char** argv) {
   CLI::App app;
   add_options(app, tune);
   return run_command(
-      app, [&] { return command::run(tune); }, "tune", kTuneUsage, argc, argv);
+      app, [&] { return command::run(tune); }, "tune", argc, argv);
 }
 
 }  // namespace weft

@@ -30,7 +30,7 @@ std::string to_json(const exchange::EstimatedProgram& program, const std::vector
 }
 
 // What matters of nccl-tests' table, for a screen that is narrower than it.
-std::string to_text(const exchange::PricedProgram& program, const std::vector<sim::CostRow>& rows,
+std::string to_text(const exchange::EstimatedProgram& program, const std::vector<sim::CostRow>& rows,
                     std::size_t width) {
   explain::Table table({{"size", explain::Align::right},
                         {"time", explain::Align::right},
