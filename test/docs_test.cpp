@@ -2,7 +2,7 @@
 //
 //   ```console          each `$ weft ...` runs in the repository's root and must print the rest;
 //   $ weft --version    a line `...` matches any lines, and `...` within a line any text.
-//   weft 0.1.0          A command continues on lines that begin with `> `.
+//   weft 0.2.0          A command continues on lines that begin with `> `.
 //   ```
 //
 // Blocks with the fence ```console thorough take long and run only if WEFT_THOROUGH is set.

@@ -62,7 +62,7 @@ typedef struct weft_progress {
   double seconds_left;    /* negative: not yet known */
 } weft_progress;
 
-const char* weft_version(void); /* "0.1.0" */
+const char* weft_version(void); /* "0.2.0" */
 
 int weft_session_open(weft_session** session);
 void weft_session_close(weft_session* session); /* NULL: does nothing */
