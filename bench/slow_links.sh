@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# slow_links.sh -- time of a step between hosts with slow links, by ways to reduce communication.
+# wires.sh -- time of a step between hosts with slow links, by ways to reduce communication.
 #
 #   bench/slow_links.sh build/release/weft [HOSTS [RATE [DELAY]]]        2 hosts, 1gbit, 50us
 #

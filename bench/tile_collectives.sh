@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tile_collectives.sh -- gains and losses of tiled collectives.
+# decompose.sh -- gains and losses of tiled collectives.
 #
 #   bench/tile_collectives.sh build/release/weft
 #

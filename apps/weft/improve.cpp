@@ -1,7 +1,5 @@
 #include "improve.h"
 
-#include <string_view>
-
 #include <CLI/CLI.hpp>
 
 #include "command.h"
@@ -11,10 +9,6 @@
 #include "weft/app/command/improve.h"
 
 namespace weft {
-namespace {
-
-}  // namespace
-
 Result<session::Reply> run_improve(int argc, char** argv) {
   command::Improve improve;
   CLI::App app;

@@ -16,9 +16,9 @@ namespace {
 // The last one, bench-rank, is internal: bench starts it.
 constexpr std::string_view kCommands[] = {
     "bench", "collective", "doctor", "import",   "improve",  "launch", "memory", "partition",
-    "plan",  "profile",    "rules",  "schedule", "simulate", "top",    "tune",   "bench-rank"};
+    "plan",  "profile",    "rules",  "schedule", "simulate", "top",    "tune",   "validate", "bench-rank"};
 // Commands whose arguments name clusters, devices or models.
-constexpr std::string_view kScriptCommands[] = {"collective", "improve", "plan", "rules"};
+constexpr std::string_view kScriptCommands[] = {"collective", "improve", "plan", "rules", "validate"};
 
 bool is_one_of(std::string_view word, std::span<const std::string_view> words) {
   return std::ranges::find(words, word) != words.end();

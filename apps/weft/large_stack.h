@@ -1,4 +1,4 @@
-// large_stack.h -- a sufficiently large stack, whatever `ulimit -s` says.
+// own_stack.h -- a sufficiently large stack, whatever `ulimit -s` says.
 //
 // Plans are traversed recursively, and new threads get the stack size of that limit.
 #pragma once

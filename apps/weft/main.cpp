@@ -39,6 +39,7 @@
 #include "simulate.h"
 #include "top.h"
 #include "tune.h"
+#include "validate.h"
 #include "weft/app/session/reply.h"
 #include "weft/app/session/session.h"
 #include "weft/base/nearest.h"
@@ -221,6 +222,7 @@ std::optional<Result<session::Reply>> run_command(std::string_view command, int 
   if (command == "memory") return run_memory(argc, argv);
   if (command == "simulate") return run_simulate(argc, argv);
   if (command == "profile") return run_profile(argc, argv);
+  if (command == "validate") return run_validate(argc, argv);
   if (command == "tune") return run_tune(argc, argv);
   if (command == "bench") return run_bench(argc, argv, output);
   if (command == "bench-rank") return run_bench_rank(argc, argv);

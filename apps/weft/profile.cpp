@@ -8,8 +8,10 @@
 #include <CLI/CLI.hpp>
 
 #include "command.h"
+#include "output.h"
 #include "subcommands.h"
 #include "weft/app/command/profile.h"
+#include "weft/app/command/profile_fit.h"
 
 namespace weft {
 namespace {
@@ -29,7 +31,23 @@ void add_options(CLI::App& app, command::Profile& profile) {
 
 }  // namespace
 
+static Result<session::Reply> run_profile_fit(int argc, char** argv) {
+  command::ProfileFit fit;
+  CLI::App app;
+  app.add_option("FILES", fit.files);
+  app.add_option("--device", fit.device);
+  app.add_option("-o,--output", fit.to);
+  app.add_option("--comment", fit.comment);
+  app.add_flag("--check", fit.check);
+  add_format(&app, fit.format);
+  fit.width = output_width();
+  fit.on_note = [](std::string_view text) { fmt::print(stderr, "{}\n", text); };
+  return run_command(
+      app, [&] { return command::run(fit); }, "profile", argc, argv);
+}
+
 Result<session::Reply> run_profile(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "fit") return run_profile_fit(argc - 1, argv + 1);
   command::Profile profile;
   profile.on_note = [](std::string_view text) { fmt::print(stderr, "{}\n", text); };
   CLI::App app;

@@ -202,6 +202,13 @@ Status define(Catalog& catalog, const std::shared_ptr<const ParsedText>& source,
       catalog.devices.insert_or_assign(made.name, made);
       return {};
     }
+    case syntax::StatementKind::create_stack: {
+      const auto& stack = statement.as<syntax::CreateStack>();
+      WEFT_TRY_STATUS(check_free(catalog.stacks, "stack", stack.name, stack.replace));
+      WEFT_TRY(made, make_stack(stack));
+      catalog.stacks.insert_or_assign(made.name, made);
+      return {};
+    }
     case syntax::StatementKind::create_cluster: {
       const auto& cluster = statement.as<syntax::CreateCluster>();
       WEFT_TRY_STATUS(check_free(catalog.clusters, "cluster", cluster.name, cluster.replace));
@@ -218,6 +225,7 @@ Status define(Catalog& catalog, const std::shared_ptr<const ParsedText>& source,
           WEFT_TRY_STATUS(drop(catalog.clusters, "cluster", dropped.name));
           catalog.origins.erase(std::string(dropped.name.text));
           return {};
+        case syntax::ObjectKind::stack: return drop(catalog.stacks, "stack", dropped.name);
         case syntax::ObjectKind::function: return drop(catalog.functions, "function", dropped.name);
         case syntax::ObjectKind::layer:
           return drop(catalog.layers, catalog.shadowed_layers, "layer", dropped.name);

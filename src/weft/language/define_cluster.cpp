@@ -1,10 +1,20 @@
 #include "weft/language/define_cluster.h"
 
+#include <algorithm>
 #include <cmath>
+#include <map>
+#include <mutex>
 
 #include <fmt/format.h>
 
+#include "weft/base/embedded.h"
+#include "weft/base/file.h"
 #include "weft/base/nearest.h"
+#include "weft/plan/cluster/rates.h"
+
+namespace weft {
+std::span<const EmbeddedFile> embedded_rates();
+}  // namespace weft
 
 namespace weft::language {
 namespace {
@@ -61,6 +71,44 @@ Result<double> quantity(const syntax::Value& value, Dimension wanted, std::strin
     return user_error(fmt::format("{} must be positive, found {}", what, value.number.value),
                       fmt::format("for example: {}", example(wanted)), value.span);
   return value.quantity.value;
+}
+
+// The rates that ship under this name: clusters/rates/NAME.rates.
+Status take_rates(cluster::Device& device, const syntax::Value& value) {
+  std::vector<std::string_view> names;
+  for (const EmbeddedFile& file : embedded_rates()) {
+    std::string_view shipped = file.path.substr(file.path.rfind('/') + 1);
+    shipped.remove_suffix(std::string_view(".rates").size());
+    names.push_back(shipped);
+    if (shipped != value.text) continue;
+    // Each file is read once per process, since every start of a session defines all devices.
+    static std::mutex mutex;
+    static std::map<std::string_view, std::shared_ptr<const cluster::Rates>> known;
+    const std::lock_guard lock(mutex);
+    std::shared_ptr<const cluster::Rates>& rates = known[shipped];
+    if (rates == nullptr) {
+      WEFT_TRY(read, cluster::read_rates(file.text, file.path));
+      rates = std::make_shared<const cluster::Rates>(std::move(read));
+    }
+    device.rates = rates;
+    device.rates_digest = Hasher().text(file.text).digest();
+    return {};
+  }
+  if (value.kind == syntax::ValueKind::text && value.text.find_first_of("./") != std::string_view::npos) {
+    constexpr std::int64_t kMostBytes = 1 << 20;
+    const std::string path(value.text);
+    auto text = read_file(path, kMostBytes);
+    if (!text.ok()) return user_error(text.error().message, text.error().hint, value.span);
+    auto read = cluster::read_rates(*text, path);
+    if (!read.ok()) return user_error(read.error().message, read.error().hint, value.span);
+    device.rates = std::make_shared<const cluster::Rates>(*std::move(read));
+    device.rates_digest = Hasher().text(*text).digest();
+    return {};
+  }
+  std::string hint = did_you_mean(value.text, names);
+  return user_error(fmt::format("unknown rates: {}", value.text.empty() ? "a number" : value.text),
+                    hint.empty() ? fmt::format("rates are a file, or those of {}", fmt::join(names, ", ")) : std::move(hint),
+                    value.span);
 }
 
 Status wire_shape(const syntax::Link& link, cluster::Axis& axis) {
@@ -167,6 +215,10 @@ Result<cluster::Device> make_device(const syntax::CreateDevice& statement) {
   std::vector<std::string_view> names, given;
   for (const DeviceSetting& known : kSettings) names.push_back(known.name);
   for (const syntax::Setting& setting : statement.settings) {
+    if (setting.name.text == "rates" && device.rates == nullptr) {
+      WEFT_TRY_STATUS(take_rates(device, setting.value));
+      continue;
+    }
     const DeviceSetting* found = nullptr;
     for (const DeviceSetting& known : kSettings)
       if (known.name == setting.name.text) found = &known;
@@ -199,6 +251,37 @@ Result<cluster::Device> make_device(const syntax::CreateDevice& statement) {
     return user_error(fmt::format("device {} needs a compute rate", statement.name.text),
                       "for example: f32 = 67 TFLOP/s", statement.name.span);
   return device;
+}
+
+Result<cluster::Stack> make_stack(const syntax::CreateStack& statement) {
+  cluster::Stack stack;
+  stack.name = std::string(statement.name.text);
+  if (statement.version) stack.version = statement.version->text;
+  std::vector<std::string_view> names, given;
+  for (const cluster::StackField& field : cluster::stack_fields()) names.push_back(field.name);
+  for (const syntax::Setting& setting : statement.settings) {
+    const auto fields = cluster::stack_fields();
+    const auto found = std::ranges::find(fields, setting.name.text, &cluster::StackField::name);
+    if (found == fields.end()) {
+      std::string hint = did_you_mean(setting.name.text, names);
+      return user_error(fmt::format("a stack has no {}", setting.name.text),
+                        hint.empty() ? fmt::format("it has {}", fmt::join(names, ", ")) : std::move(hint),
+                        setting.name.span);
+    }
+    if (std::ranges::find(given, setting.name.text) != given.end())
+      return user_error(fmt::format("{} is given twice", setting.name.text), "remove one of them",
+                        setting.name.span);
+    given.push_back(setting.name.text);
+    // Zero turns most of them off.
+    const bool is_zero = setting.value.kind == syntax::ValueKind::number && setting.value.quantity.value == 0;
+    double value = 0;
+    if (!is_zero) {
+      WEFT_TRY(read, quantity(setting.value, found->dimension, found->name));
+      value = read;
+    }
+    stack.*found->field = value;
+  }
+  return stack;
 }
 
 Result<cluster::Cluster> make_cluster(const Catalog& catalog, const syntax::CreateCluster& statement) {

@@ -62,6 +62,7 @@ class Grammar {
   const syntax::Statement* create();
   const syntax::Statement* device(std::uint32_t start, bool replace);
   const syntax::Statement* cluster(std::uint32_t start, bool replace);
+  const syntax::Statement* stack(std::uint32_t start, bool replace);
   const syntax::Statement* function(std::uint32_t start, bool replace);
   const syntax::Statement* layer(std::uint32_t start, bool replace);
   const syntax::Statement* model(std::uint32_t start, bool replace);

@@ -79,12 +79,14 @@ enum class Keyword : std::uint8_t {
   kw_shape,
   kw_show,
   kw_slice,
+  kw_stack,
   kw_steps,
   kw_synthesize,
   kw_to,
   kw_train,
   kw_update,
   kw_verbose,
+  kw_version,
   kw_within
 };
 
@@ -95,8 +97,8 @@ inline constexpr auto kSpellings = std::to_array<std::string_view>({
     "SELECT", "STATE", "THEN", "TIMES", "TRUE", "WHEN", "WHERE", "WITH", "ACROSS", "ANALYZE", "CAST",
     "CLEAR", "CLUSTER", "DESCRIBE", "DEVICE", "DEVICES", "DROP", "EXPLAIN", "FORMAT", "FUNCTION", "GENERATE", "HINT", "INFER",
     "INTO", "LAYER", "LINK", "LOAD", "LOCAL", "MINIMIZE", "MODEL", "NODES", "OVERSUBSCRIBED", "PROMPT", "REPLACE",
-    "REPLICATE", "RUN", "SAVE", "SET", "SHAPE", "SHOW", "SLICE", "STEPS", "SYNTHESIZE", "TO", "TRAIN",
-    "UPDATE", "VERBOSE", "WITHIN"});
+    "REPLICATE", "RUN", "SAVE", "SET", "SHAPE", "SHOW", "SLICE", "STACK", "STEPS", "SYNTHESIZE", "TO", "TRAIN",
+    "UPDATE", "VERBOSE", "VERSION", "WITHIN"});
 // clang-format on
 static_assert(kSpellings.size() == static_cast<std::size_t>(Keyword::kw_within) + 1);
 

@@ -1,10 +1,11 @@
-// create    = CREATE [ OR REPLACE ] ( device | cluster | function | layer | model )
+// create    = CREATE [ OR REPLACE ] ( device | cluster | stack | function | layer | model )
 // device    = DEVICE name settings
 // cluster   = CLUSTER name [ FROM string {"," string} ] [ AS nodes {"," nodes} ] { link }
 //             AS may be omitted only with FROM: the log then states the nodes.
 // nodes     = count NODES OF count DEVICES name
 // link      = LINK name ( WITHIN | ACROSS ) name "(" quantity "," quantity ")"
 //             [ SHAPE name [ "(" count {"," count} ")" ] ] [ OVERSUBSCRIBED number ]
+// stack     = STACK name [ VERSION string ] settings
 // function  = FUNCTION name "(" name {"," name} ")" AS expression
 // layer     = LAYER name "(" tensor {"," tensor} ")" body
 // model     = MODEL name body
@@ -32,6 +33,7 @@ const Statement* Grammar::create() {
   if (replace) expect(Keyword::kw_replace, "after CREATE OR");
   if (accept(Keyword::kw_device)) return device(start, replace);
   if (accept(Keyword::kw_cluster)) return cluster(start, replace);
+  if (accept(Keyword::kw_stack)) return stack(start, replace);
   if (accept(Keyword::kw_function)) return function(start, replace);
   if (accept(Keyword::kw_layer)) return layer(start, replace);
   if (accept(Keyword::kw_model)) return model(start, replace);
@@ -44,6 +46,15 @@ const Statement* Grammar::device(std::uint32_t start, bool replace) {
   const auto given = settings();
   expect_end({});
   return make<CreateDevice>(start, replace, called, given);
+}
+
+const Statement* Grammar::stack(std::uint32_t start, bool replace) {
+  const Name called = name("a stack name");
+  std::optional<Text> version;
+  if (accept(Keyword::kw_version)) version = text("a version in quotes");
+  const auto given = settings();
+  expect_end({});
+  return make<CreateStack>(start, replace, called, version, given);
 }
 
 const Statement* Grammar::cluster(std::uint32_t start, bool replace) {

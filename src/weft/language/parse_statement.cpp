@@ -1,6 +1,6 @@
 // statement  = create | drop | explain | run | generate | set | hint | show | clear | describe
 //            | save | load | include | synthesize
-// drop       = DROP ( DEVICE | CLUSTER | FUNCTION | LAYER | MODEL ) name
+// drop       = DROP ( DEVICE | CLUSTER | STACK | FUNCTION | LAYER | MODEL ) name
 // explain    = EXPLAIN [ ANALYZE ] [ VERBOSE ] [ "(" option {"," option} ")" ] run
 // option     = ANALYZE | VERBOSE
 //            | FORMAT ( text | json | plan | megatron | deepspeed | torchtitan | dtensor )
@@ -67,6 +67,8 @@ const Statement* Grammar::drop() {
     object = ObjectKind::device;
   else if (accept(Keyword::kw_cluster))
     object = ObjectKind::cluster;
+  else if (accept(Keyword::kw_stack))
+    object = ObjectKind::stack;
   else if (accept(Keyword::kw_function))
     object = ObjectKind::function;
   else if (accept(Keyword::kw_layer))

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kWidth = 100;  // maximum columns per line
 
 constexpr auto kObjects =
-    std::to_array<std::string_view>({"DEVICE", "CLUSTER", "FUNCTION", "LAYER", "MODEL"});
+    std::to_array<std::string_view>({"DEVICE", "CLUSTER", "FUNCTION", "LAYER", "MODEL", "STACK"});
 constexpr auto kFormats = std::to_array<std::string_view>(
     {"text", "json", "plan", "megatron", "deepspeed", "torchtitan", "dtensor"});
 
@@ -41,6 +41,18 @@ void Printer::lay_out(const Statement& statement) {
       create("DEVICE", device.replace, device.name);
       out_ += " (";
       fill(device.settings, 2);
+      out_ += ')';
+      break;
+    }
+    case StatementKind::create_stack: {
+      const auto& stack = statement.as<CreateStack>();
+      create("STACK", stack.replace, stack.name);
+      if (stack.version) {
+        out_ += " VERSION ";
+        write_string(stack.version->text);
+      }
+      out_ += " (";
+      fill(stack.settings, 2);
       out_ += ')';
       break;
     }

@@ -71,6 +71,7 @@ struct Body {
 enum class StatementKind : std::uint8_t {
   create_device,
   create_cluster,
+  create_stack,
   create_function,
   create_layer,
   create_model,
@@ -134,6 +135,14 @@ struct CreateCluster : Statement {
   std::span<const NodesOf> more = {};  // further nodes with other devices
 };
 
+struct CreateStack : Statement {  // megatron VERSION '0.14' (host_layer = 1 ms, ..)
+  static constexpr auto kKind = StatementKind::create_stack;
+  bool replace;
+  Name name;
+  std::optional<Text> version;
+  std::span<const Setting> settings;
+};
+
 struct CreateFunction : Statement {  // softplus(x) AS log(1 + exp(x))
   static constexpr auto kKind = StatementKind::create_function;
   bool replace;
@@ -157,7 +166,7 @@ struct CreateModel : Statement {
   Body body;
 };
 
-enum class ObjectKind : std::uint8_t { device, cluster, function, layer, model };
+enum class ObjectKind : std::uint8_t { device, cluster, function, layer, model, stack };
 struct Drop : Statement {
   static constexpr auto kKind = StatementKind::drop;
   ObjectKind object;

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "weft/app/command/recipe_problem.h"
 #include "weft/app/explain/improvement.h"
 #include "weft/app/session/command_catalog.h"
 #include "weft/app/session/explain_distributed.h"
@@ -19,7 +20,6 @@
 #include "weft/base/file.h"
 #include "weft/language/bind.h"
 #include "weft/planner/step/plan_for.h"
-#include "weft/planner/step/statement_pipeline.h"
 #include "weft/translate/imports/hugging_face.h"
 
 namespace weft::command {
@@ -196,14 +196,14 @@ Result<ImproveModel> find_model(language::Catalog& catalog, const std::string& r
   return model;
 }
 
-std::string_view precision_word(recipe::Precision precision) {
-  switch (precision) {
-    case recipe::Precision::f32: return "f32";
-    case recipe::Precision::f16: return "f16";
-    case recipe::Precision::bf16:
-    case recipe::Precision::fp8: break;
+// The software that runs a configuration of this format.
+std::string stack_of(Language language) {
+  switch (language) {
+    case Language::megatron: return "megatron";
+    case Language::deepspeed: return "deepspeed";
+    case Language::torchtitan: return "torchtitan";
   }
-  return "bf16";
+  return {};
 }
 
 class Improver {
@@ -224,19 +224,14 @@ class Improver {
     state_.catalog.clusters.insert_or_assign(cluster.name, cluster);
     state_.settings.seconds = request_.seconds;
 
-    WEFT_TRY(prepared, prepare_model(model.name, cluster.name, given.recipe));
-    WEFT_TRY(batch, planner::needed_batch_of(prepared));
-    planner::Observer context;
-    context.interrupted = request_.interrupted;
-    const planner::StatementPipeline made(state_, &context, prepared, batch, /*micro_batches=*/1);
-    recipe::RecipeEstimator pricer(made.problem(), [&](const cluster::Cluster& other) {
-      return planner::machine_of(prepared.settings, other);
-    });
+    WEFT_TRY(problem,
+             RecipeProblem::make(state_, model.name, cluster.name, given.recipe, stack_of(given.language), request_.interrupted));
+    recipe::RecipeEstimator& pricer = problem->pricer();
     auto found = recipe::improve(pricer, given.recipe, {.language = given.language});
     if (!found.ok()) return placed_in(given, std::move(found).error());
 
     explain::ImprovementText text;
-    text.about = session::report_of(state_, prepared);
+    text.about = session::report_of(state_, problem->prepared());
     text.about.memory_limit = pricer.problem().memory_bytes;
     text.about.width = request_.width;
     text.precision = precision_word(given.recipe.precision);
@@ -254,36 +249,8 @@ class Improver {
   }
 
  private:
-  // Binds once to learn the role of each index, then again with the recipe's batch and sequence
-  // length.
-  Result<planner::Prepared> prepare_model(const std::string& model, const std::string& cluster,
-                                          const Recipe& recipe) {
-    const std::string head = fmt::format("EXPLAIN TRAIN {} ON {} WITH (precision = {}, optimizer = adamw",
-                                         model, cluster, precision_word(recipe.precision));
-    WEFT_TRY(usual, prepare_text(head + ")"));
-    WEFT_TRY(batch, planner::needed_batch_of(usual));
-    std::string sizes = fmt::format(", {} = {}", batch.name, recipe.global_batch);
-    if (recipe.sequence > 0) {
-      const std::vector<std::string> along = distribute::index_roles(usual.plan.graph).sequence;
-      for (const auto& [name, size] : usual.named_sizes())
-        if (!along.empty() && name == along.front()) sizes += fmt::format(", {} = {}", name, recipe.sequence);
-    }
-    return prepare_text(head + sizes + ")");
-  }
-
-  Result<planner::Prepared> prepare_text(const std::string& text) {
-    WEFT_TRY(parsed, language::parse_and_keep(text));
-    source_ = parsed;
-    auto prepared =
-        planner::prepare(state_, *parsed->script.statements.front()->as<language::syntax::Explain>().run,
-                         planner::Purpose::plan, request_.interrupted);
-    if (!prepared.ok()) return session::in_text(text, std::move(prepared).error());
-    return prepared;
-  }
-
   const Improve& request_;
   session::Session::State state_;
-  std::shared_ptr<const language::ParsedText> source_;  // keeps alive what the prepared statement refers to
 };
 
 }  // namespace

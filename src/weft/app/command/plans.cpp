@@ -58,6 +58,7 @@ Status for_each_run(
         return {};
       case StatementKind::create_device:
       case StatementKind::create_cluster:
+      case StatementKind::create_stack:
       case StatementKind::create_function:
       case StatementKind::create_layer:
       case StatementKind::create_model:

@@ -14,6 +14,7 @@
 #include "weft/base/units.h"
 #include "weft/predict/cost/mesh_links.h"
 #include "weft/predict/cost/roofline.h"
+#include "weft/predict/cost/uncertainty.h"
 
 namespace weft::explain {
 namespace {
@@ -361,11 +362,15 @@ LineText sure_text(const Report& report, const StepFacts& facts) {
     return text;
   }
   if (facts.at_best) return {"a lower bound from the device's peak rates, not a prediction"};
-  if (report.prediction == nullptr)
-    return {report.is_local()
-                ? "predicted from this machine's statistics, not measured"
-                : fmt::format("predicted from the figures of {}, not measured", report.cluster.device.name)};
+  if (report.is_local() && report.prediction == nullptr)
+    return {"predicted from this machine's statistics, not measured"};
   LineText text{"simulated, not measured"};
+  if (!report.is_local()) {
+    const cost::Uncertainty step = cost::step_uncertainty(report.cluster);
+    text.value = fmt::format("within {} for 8 of 10 runs like this", rounded_percent(step.share));
+    text.note = fmt::format("least known: {}; {} would tell more", step.least_known, step.measure);
+  }
+  if (report.prediction == nullptr) return text;
   double all_computing = 0;
   for (const double seconds : report.prediction->seconds_by_source) all_computing += seconds;
   std::string computing;
@@ -375,7 +380,7 @@ LineText sure_text(const Report& report, const StepFacts& facts) {
              fmt::format("{} {}", rounded_percent(seconds / all_computing),
                          origin(static_cast<cost::Source>(s))),
              ", ");
-  if (!computing.empty()) text.note = fmt::format("compute times {}", computing);
+  if (!computing.empty()) append(text.note, fmt::format("compute times {}", computing));
   std::array<double, cost::kSources> by_source{};
   double all = 0;
   for (const sim::EstimatedCollective& one : report.prediction->collectives) {
@@ -390,13 +395,20 @@ LineText sure_text(const Report& report, const StepFacts& facts) {
              fmt::format("{} {}", rounded_percent(by_source[s] / all), origin(static_cast<cost::Source>(s))),
              ", ");
   if (!collectives.empty()) append(text.note, fmt::format("collectives {}", collectives));
-  if (!report.is_local() && all_computing > 0)
-    append(text.note, "CREATE CLUSTER .. FROM your logs replaces data sheets by measurements");
   return text;
 }
 
 void sure_json(const Report& report, const StepFacts& facts, Json& json) {
   json["source"] = facts.at_best ? "roofline of data-sheet figures" : sure_text(report, facts).value;
+  if (!report.is_local() && !facts.at_best && !report.measured) {
+    const cost::Uncertainty step = cost::step_uncertainty(report.cluster),
+                            memory = cost::memory_uncertainty(report.cluster);
+    json["interval"] = {{"share", step.share},
+                        {"step_seconds", {facts.seconds * (1 - step.share), facts.seconds * (1 + step.share)}},
+                        {"memory_bytes", {facts.memory_bytes * (1 - memory.share), facts.memory_bytes * (1 + memory.share)}},
+                        {"least_known", step.least_known},
+                        {"measure", step.measure}};
+  }
   if (report.prediction == nullptr) return;
   Json sources = Json::object();
   for (std::size_t s = 0; s < cost::kSources; ++s)

@@ -30,6 +30,7 @@ Result<Created> create_all(language::Catalog& catalog, const std::string& script
       case create_model: last.model = statement->as<language::syntax::CreateModel>().name.text; break;
       case create_cluster: last.cluster = statement->as<language::syntax::CreateCluster>().name.text; break;
       case create_device:
+      case create_stack:
       case create_function:
       case create_layer:
       case drop: break;

@@ -37,6 +37,7 @@ bool only_confirms(const Statement& statement) {
   switch (statement.kind) {
     case StatementKind::create_device:
     case StatementKind::create_cluster:
+    case StatementKind::create_stack:
     case StatementKind::create_function:
     case StatementKind::create_layer:
     case StatementKind::create_model:
@@ -53,6 +54,8 @@ std::pair<std::string_view, std::string_view> created(const Statement& statement
       return {"device", statement.as<language::syntax::CreateDevice>().name.text};
     case StatementKind::create_cluster:
       return {"cluster", statement.as<language::syntax::CreateCluster>().name.text};
+    case StatementKind::create_stack:
+      return {"stack", statement.as<language::syntax::CreateStack>().name.text};
     case StatementKind::create_function:
       return {"function", statement.as<language::syntax::CreateFunction>().name.text};
     case StatementKind::create_layer:
@@ -61,7 +64,7 @@ std::pair<std::string_view, std::string_view> created(const Statement& statement
       return {"model", statement.as<language::syntax::CreateModel>().name.text};
     default: {
       const auto& drop = statement.as<language::syntax::Drop>();
-      constexpr std::string_view kObjects[] = {"device", "cluster", "function", "layer", "model"};
+      constexpr std::string_view kObjects[] = {"device", "cluster", "function", "layer", "model", "stack"};
       return {kObjects[static_cast<std::size_t>(drop.object)], drop.name.text};
     }
   }
@@ -86,6 +89,7 @@ Answer run_statement(Session::State& state, const Context& context, const Statem
   switch (statement.kind) {
     case create_device:
     case create_cluster:
+    case create_stack:
     case create_function:
     case create_layer:
     case create_model:

@@ -1,4 +1,4 @@
-// weft/collectives/chunks/places.h -- buffer extents and aliases, precomputed.
+// weft/collectives/chunks/row_positions.h -- buffer extents and aliases, precomputed.
 //
 //   all_gather in place, 2 ranks, 1 chunk      output of a rank has 2 chunks, input 1;
 //                                              input[0] of 1 is output[1] of 1

@@ -56,7 +56,12 @@ Device weakest_of(std::span<const Device> devices) {
     weakest.reach = std::min(weakest.reach, device.reach);
     for (std::size_t k = 0; k < kKernelKinds; ++k)
       weakest.kernels[k] = std::min(weakest.kernels[k], device.kernels[k]);
-    slowest = std::min(slowest, *std::ranges::max_element(device.flops_per_second));
+    const double fastest = *std::ranges::max_element(device.flops_per_second);
+    if (fastest < slowest) {
+      weakest.rates = device.rates;
+      weakest.rates_digest = device.rates_digest;
+    }
+    slowest = std::min(slowest, fastest);
   }
   // The devices share no precision: each computes in its own.
   if (std::ranges::max(weakest.flops_per_second) == 0)

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "weft/plan/cluster/device.h"
+#include "weft/plan/cluster/stack.h"
 
 namespace weft::cluster {
 
@@ -66,6 +67,7 @@ struct Cluster {
   Device device;
   std::vector<Axis> axes;              // outermost first
   std::vector<DeviceKind> kinds = {};  // of a mixed cluster, else empty
+  Stack stack = {};                    // software that trains there
 
   std::int64_t devices() const {
     std::int64_t product = 1;

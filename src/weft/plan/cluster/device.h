@@ -2,10 +2,15 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
+#include "weft/base/hash.h"
+
 namespace weft::cluster {
+
+class Rates;
 
 // The number formats for which a processor has separate peak rates.
 enum class Precision : std::uint8_t { f64, f32, tf32, f16, bf16, f8, i8 };
@@ -30,6 +35,9 @@ struct Device {
   // measured rates.
   double reach = 0.85;
   std::array<double, kKernelKinds> kernels{};  // measured FLOP/s; 0: not measured
+  // Fitted to tables of its measured kernels and collectives (rates.h), if there are any.
+  std::shared_ptr<const Rates> rates = nullptr;
+  Digest rates_digest = {};  // of their text
 
   double rate(KernelKind kind) const { return kernels[static_cast<std::size_t>(kind)]; }
   double rate(Precision precision) const { return flops_per_second[static_cast<std::size_t>(precision)]; }

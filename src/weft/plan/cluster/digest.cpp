@@ -8,7 +8,7 @@ void add_device(Hasher& hasher, const Device& device) {
   for (const double rate : device.flops_per_second) hasher.real(rate);
   for (const double rate : device.kernels) hasher.real(rate);
   hasher.real(device.memory_bytes).real(device.memory_bytes_per_second).real(device.launch_seconds);
-  hasher.real(device.reach);
+  hasher.real(device.reach).digest_of(device.rates_digest);
 }
 
 }  // namespace
@@ -28,6 +28,7 @@ Digest digest_of(const Cluster& cluster) {
     hasher.number(static_cast<std::uint64_t>(link.shape)).number(link.sides.size());
     for (const std::int64_t side : link.sides) hasher.number(static_cast<std::uint64_t>(side));
   }
+  add_to(hasher, cluster.stack);
   return hasher.digest();
 }
 

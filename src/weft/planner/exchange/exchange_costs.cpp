@@ -220,6 +220,9 @@ std::optional<cost::ExchangeCost> ExchangeCosts::on_cluster(program::Exchange::K
   if (!(link.bytes_per_second > 0)) return std::nullopt;
   if (kind == program::Exchange::Kind::permute_ranks || kind == program::Exchange::Kind::halo)
     return among_neighbours(kind, link, bytes);
+  if (is_switched(cluster_.axes[link.cluster_axis].link))
+    if (auto measured = cost::measured_exchange(cluster_.device, kind, link, static_cast<double>(bytes)))
+      return measured;
   if (kind == program::Exchange::Kind::all_reduce && was_measured(link)) {
     cost::ExchangeCost fitted = cost::exchange_seconds(kind, link, static_cast<double>(bytes));
     fitted.source = cost::Source::fitted;

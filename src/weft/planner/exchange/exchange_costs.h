@@ -12,7 +12,8 @@
 // extrapolated from 8, 16 and 32 ranks (rank_extrapolation.h). NCCL's all-reduce among the GPUs of a node
 // was measured (exchange_seconds.h), and measurements take precedence: its cost is the fitted
 // formula. Simulated times of other collectives on such links are scaled by the ratio for the
-// all-reduce.
+// all-reduce. A device with rates of its own (cluster/rates.h)
+// has NCCL's measured times of all four collectives instead.
 //
 // For ranks of this machine, the cost comes from the runtime's table (comm/choice/choice.h): the
 // measured or expected time of the algorithm that the runtime will choose.

@@ -434,6 +434,21 @@ constexpr SettingSpec kSpecs[] = {
     running_count<&RunOptions::seed>("seed", "seed of initial values, data order and dropout"),
     running_truth<"serialize_kernels", &RunOptions::unit_by_unit>(
         "whether a GPU runs one unit at a time, so that an error names the one that failed"),
+    {"stack", "software that trains on the cluster: megatron, deepspeed, ...; '' is weft", Decides::plan,
+     [](Settings& settings, const Value& value) -> Status {
+       if (value.kind != ValueKind::word && value.kind != ValueKind::text)
+         return user_error("expected the name of a stack", "for example: stack = 'megatron'", value.span);
+       settings.stack = value.text;
+       return {};
+     },
+     [](const Settings& settings) { return fmt::format("'{}'", settings.stack); }},
+    {"stack_f8", "whether the stack multiplies by weights in f8", Decides::plan,
+     [](Settings& settings, const Value& value) -> Status {
+       WEFT_TRY(given, truth(value, "stack_f8"));
+       settings.stack_f8 = given;
+       return {};
+     },
+     [](const Settings& settings) { return std::string(settings.stack_f8 ? "true" : "false"); }},
     {"sync_every",
      "local SGD: steps between averages of the parameters of data-parallel ranks; 1: gradients are reduced "
      "in every step",

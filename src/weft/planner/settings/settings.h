@@ -64,6 +64,8 @@ struct Settings {
   std::int64_t plan_limit = 1'000'000;
   plan::DType precision = plan::DType::f32;  // compute dtype of training.precision
   std::string device;        // or cluster that EXPLAIN plans for without ON; empty: a core of this machine
+  std::string stack;         // software that trains on the cluster; empty: Weft
+  bool stack_f8 = false;     // it multiplies by weights in f8
   std::string distribution;  // to use instead of a search; empty: search
   std::int64_t micro_batches = 1;  // per step of TRAIN
   // Recomputation in the backward pass. None: as in the distribution, or else as memory requires.

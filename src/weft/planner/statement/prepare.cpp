@@ -276,7 +276,8 @@ search::RewrittenForward rewritten_first(const Knowledge& state, const Prepared&
   // On a GPU, these rules pay only for narrow dtypes: attention in f32 uses plain multiply-adds
   // there, while products in TF32 are several times as fast.
   const search::ForwardRewrites which = {
-      .attention = !prepared.target.on_gpu() || train::is_narrow(prepared.settings.precision),
+      .attention = (!prepared.target.on_gpu() || train::is_narrow(prepared.settings.precision)) &&
+                   prepared.target.stack.fused_attention != 0,
       .logits_from = logits_to_tile(prepared, mode),
       .learns = mode == language::Mode::train};
   const search::ProveRule prove = [&](const rule::Rule& rule) { return prove_once(state, rule); };
@@ -443,6 +444,26 @@ void take_ranks_that_are_left(const Knowledge& state, Prepared& prepared) {
 
 }  // namespace
 
+namespace {
+
+// The software that trains on a cluster. Weft itself runs what runs here.
+Status take_stack(const Knowledge& state, Prepared& prepared) {
+  const std::string& name = prepared.settings.stack;
+  prepared.target.stack.f8_products = prepared.settings.stack_f8;
+  if (name.empty() || name == "weft") return {};
+  const auto found = state.catalog.stacks.find(name);
+  if (found == state.catalog.stacks.end())
+    return language::unknown("stack", {name, prepared.run->span}, language::names_of(state.catalog.stacks));
+  if (prepared.target.runs_here())
+    return user_error(fmt::format("the stack {} does not run on {}", name, prepared.target.name),
+                      "name a cluster or a device after ON, or leave the stack out", prepared.run->span);
+  prepared.target.stack = found->second;
+  prepared.target.stack.f8_products = prepared.settings.stack_f8;
+  return {};
+}
+
+}  // namespace
+
 Result<Prepared> prepare(const Knowledge& state, const Run& run, Purpose purpose,
                          const std::function<bool()>& interrupted) {
   Prepared prepared;
@@ -461,6 +482,7 @@ Result<Prepared> prepare(const Knowledge& state, const Run& run, Purpose purpose
   WEFT_TRY(target, find_target(state.catalog, run.target, prepared.settings,
                                purpose == Purpose::plan ? Intent::plan : Intent::run, run.span));
   prepared.target = std::move(target);
+  WEFT_TRY_STATUS(take_stack(state, prepared));
   if (purpose == Purpose::run && run.target && run.target->local) take_ranks_that_are_left(state, prepared);
   if (Status combined = check_combinations(prepared.settings, prepared.target, prepared.trains());
       !combined.ok()) {

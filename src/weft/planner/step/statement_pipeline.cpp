@@ -66,6 +66,7 @@ StatementPipeline::StatementPipeline(const Knowledge& state, const Observer* con
     OfOneKind& kind = found->second;
     if (is_new) {
       kind.cluster = {cluster_.name, device, cluster_.axes};
+      kind.cluster.stack = cluster_.stack;
       kind.machine = machine_of(like_.settings, kind.cluster);
     }
     return &kind.machine;

@@ -133,7 +133,9 @@ double memory_per_rank(const Settings& settings, const cluster::Cluster& cluster
 
 cluster::Cluster alone(const cluster::Cluster& cluster) {
   if (cost::is_local(cluster)) return {"LOCAL 1", cluster.device, {cluster::Axis{"rank", 1, {}}}};
-  return one_of(cluster.device);
+  cluster::Cluster one = one_of(cluster.device);
+  one.stack = cluster.stack;
+  return one;
 }
 
 }  // namespace weft::planner

@@ -13,8 +13,12 @@
 // The constants are fitted to NCCL's all-reduce within a node of eight A100s, 2 to 8 of them, 1 MiB
 // to 1 GiB, as measured for vTrain (MICRO 2024, trace/a100). Over its 308 times the median error is
 // 3 %, the worst 32 % (step_costs_test). Nothing was fitted for other collectives and other links.
+// Devices with rates of their own (cluster/rates.h) have NCCL's measured times within a node instead.
 // Across nodes 0.9 of the card's rate is reached, as Calculon assumes (systems/a100_80g.json).
 #pragma once
+#include <optional>
+
+#include "weft/plan/cluster/device.h"
 #include "weft/predict/cost/mesh_links.h"
 #include "weft/predict/cost/step_costs.h"
 
@@ -23,5 +27,10 @@ namespace weft::cost {
 // `bytes` is counted as in step_costs.h. The transfer time is infinite if the link has no rate and
 // bytes must be sent.
 ExchangeCost exchange_seconds(program::Exchange::Kind kind, const MeshLink& link, double bytes);
+
+// NCCL's measured time within a node of these devices, if rates of the device have it (cluster/rates.h):
+// among 2 to 8 of them, on links of about the rate that was measured.
+std::optional<ExchangeCost> measured_exchange(const cluster::Device& device, program::Exchange::Kind kind,
+                                               const MeshLink& link, double bytes);
 
 }  // namespace weft::cost

@@ -7,6 +7,8 @@
 #include <unordered_map>
 
 #include "weft/base/machine.h"
+#include "weft/plan/cluster/rates.h"
+#include "weft/plan/ops/operators.h"
 #include "weft/predict/cost/exchange_seconds.h"
 #include "weft/predict/cost/exchange_times.h"
 #include "weft/predict/cost/mesh_links.h"
@@ -35,6 +37,7 @@ struct Figures {
   Source device_source = Source::datasheet;
   double oversubscription = 1;  // ranks per processor, if more than one
   Concurrency concurrency;
+  cluster::Stack stack;
   std::unordered_map<std::string, double> units;  // by key
   cluster::Device roofline;                       // as the cluster describes it, without measurements
   // The fraction of the roofline that units reach at this concurrency, by unit_kind().
@@ -58,14 +61,61 @@ struct Figures {
     if (const auto found = reached.find(unit_kind(unit)); found != reached.end())
       return {unit_seconds(program, unit, roofline) / found->second * part, Source::calibrated};
     // A unit is launched once, into however many tasks it is split.
-    const double launch = device.launch_seconds, all = unit_seconds(program, unit, device);
+    const double launch = device.launch_seconds, all = unit_seconds_of(program, unit);
     return {(std::max(all - launch, 0.0) * part + (task.chunk == 0 ? launch : 0)) * oversubscription,
-            device_source};
+            has_fitted_rate(program, unit, device) ? Source::fitted : device_source};
+  }
+
+  // The software of the cluster reaches a share of the device's rates, and moves more bytes where it fuses less.
+  double unit_seconds_of(const program::Program& program, const program::Unit& unit) const {
+    const double seconds = unit_seconds(program, unit, device);
+    if (stack.is_weft() && !stack.f8_products) return seconds;
+    const double launch = std::min(device.launch_seconds, seconds), body = seconds - launch;
+    if (const auto* const product = std::get_if<program::MatrixProduct>(&unit.kernel))
+      return launch + body * f8_ratio(*product) / stack.products + quantize_seconds(unit);
+    if (std::holds_alternative<program::Updates>(unit.kernel)) return launch + body * stack.optimizer;
+    if (const auto* const call = std::get_if<program::OperatorCall>(&unit.kernel)) {
+      const plan::Operator& op = program.graph->view(call->node).op();
+      if (&op == &ops::attention()) return launch + body / stack.attention;
+      if (&op == &ops::attention_gradient()) return launch + body / stack.attention_gradient;
+    }
+    return launch + body * stack.elementwise;
+  }
+
+  // What a product takes in f8, of its time in bf16.
+  double f8_ratio(const program::MatrixProduct& product) const {
+    if (!stack.f8_products) return 1;
+    double points = 1;
+    for (const program::ProductLoop& loop : product.outer) points *= static_cast<double>(loop.size);
+    const auto m = static_cast<double>(product.m), n = static_cast<double>(product.n),
+               k = static_cast<double>(product.k);
+    if (device.rates != nullptr) {
+      const auto f8 = device.rates->product_seconds("fp8", m, n, k, points),
+                 bf16 = device.rates->product_seconds("bf16", m, n, k, points);
+      if (f8 && bf16 && *bf16 > 0) return std::min(1.0, *f8 / *bf16);
+    }
+    const double f8 = device.rate(cluster::Precision::f8), bf16 = device.rate(cluster::Precision::bf16);
+    return f8 > bf16 ? bf16 / f8 : 1;
+  }
+
+  // What it takes to write the operands of a product in eight bits.
+  double quantize_seconds(const program::Unit& unit) const {
+    if (!stack.f8_products) return 0;
+    double bytes = 0;
+    for (const program::Place& place : unit.reads)
+      bytes += static_cast<double>(place.elements() * plan::size_in_bytes(place.dtype));
+    return stack.quantize * bytes / (device.reach * device.memory_bytes_per_second);
   }
 
   ExchangeCost exchange(const program::Exchange& what, std::size_t axis, std::int64_t bytes) const {
     const MeshLink& link = links[axis];
     if (link.ranks < 2) return {.algorithm = "none"};
+    if (stack.collectives != 1) {
+      ExchangeCost price = alone(what.kind, link, bytes, what.algorithm);
+      price.latency_seconds *= stack.collectives;
+      price.transfer_seconds *= stack.collectives;
+      return price;
+    }
     const auto formula = [&](Kind kind, std::int32_t ranks, double size) {
       MeshLink of = link;
       of.ranks = ranks;
@@ -95,6 +145,7 @@ struct Figures {
       // The fastest measured time: the communicator selects that algorithm.
       return {latency, std::max(all - latency, 0.0), {}, Source::measured};
     }
+    if (const auto measured = measured_exchange(device, kind, link, static_cast<double>(bytes))) return *measured;
     ExchangeCost price = exchange_seconds(kind, link, static_cast<double>(bytes));
     if (link.link == kNetwork) {
       price.algorithm.clear();  // between hosts the communicator selects the algorithm
@@ -246,6 +297,7 @@ Result<StepCosts> step_costs(const cluster::Cluster& cluster, const plan::Mesh& 
   } else {
     costs.compile = compile_options(*figures);
   }
+  figures->stack = cluster.stack;
   for (const MeshLink& link : figures->links)
     costs.wires.push_back(static_cast<std::int32_t>(link.cluster_axis));
   costs.compute = [figures](const program::Program& program, const program::Task& task) {

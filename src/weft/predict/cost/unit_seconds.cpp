@@ -6,6 +6,7 @@
 #include <optional>
 #include <variant>
 
+#include "weft/plan/cluster/rates.h"
 #include "weft/plan/ops/attention_geometry.h"
 #include "weft/plan/ops/convolution.h"
 #include "weft/plan/ops/operators.h"
@@ -81,6 +82,69 @@ double reread_bytes(const program::Program& program, const Unit& unit, const clu
   return is_norm && was_measured(device) ? bytes_of(unit.reads[0]) : 0;
 }
 
+// The name of a dtype in tables of rates; empty if they have none.
+std::string_view rates_dtype(plan::DType dtype) {
+  switch (dtype) {
+    case plan::DType::bf16:
+    case plan::DType::f16: return "bf16";
+    case plan::DType::f8e4m3:
+    case plan::DType::f8e5m2: return "fp8";
+    default: return {};
+  }
+}
+
+// Weft's own measurements of a device are of training and take precedence; they lack f8.
+bool takes_rates(const cluster::Device& device, plan::DType dtype) {
+  const std::string_view variant = rates_dtype(dtype);
+  return device.rates != nullptr && !variant.empty() && (variant == "fp8" || !was_measured(device));
+}
+
+// Without the start of the kernel, which unit_seconds() adds.
+double without_start(double seconds, double fixed, const cluster::Device& device) {
+  constexpr double kLeastPart = 0.1;
+  return std::max(seconds - std::min(fixed, device.launch_seconds), kLeastPart * seconds);
+}
+
+std::optional<double> fitted_product(const cluster::Device& device, plan::DType dtype, double m, double n, double k,
+                                     double points) {
+  if (!takes_rates(device, dtype)) return std::nullopt;
+  const std::string_view variant = rates_dtype(dtype);
+  const auto seconds = device.rates->product_seconds(variant, m, n, k, points);
+  if (!seconds) return std::nullopt;
+  return without_start(*seconds, device.rates->fixed_seconds(cluster::RateKind::product, variant), device);
+}
+
+// Attention or its gradient, from the rates of causal self-attention.
+std::optional<double> fitted_attention(const cluster::Device& device, const plan::NodeView& node) {
+  const plan::DType dtype = node.input_type(0).dtype;
+  if (rates_dtype(dtype) != "bf16" || !takes_rates(device, dtype)) return std::nullopt;
+  const ops::AttentionGeometry of = ops::attending(node);
+  const plan::Type& k = node.input_type(ops::kAttentionK);
+  // Rows are [batch.., kv heads, group, queries]: k lacks the group.
+  double batch = 1, kv_heads = 1, group = 1;
+  for (const plan::Dim& dim : of.rows) {
+    if (dim.index == of.along.index) continue;
+    if (!k.has(dim.index)) {
+      group *= as_double(dim.size);
+    } else {
+      batch *= kv_heads;
+      kv_heads = as_double(dim.size);
+    }
+  }
+  const double heads = kv_heads * group, keys = as_double(of.over.size), width = as_double(ops::points_of(of.inner)),
+               value_width = as_double(ops::points_of(of.values)), pairs = of.pairs();
+  const auto forward = device.rates->attention_seconds(batch, heads, kv_heads, width, keys, pairs / (batch * heads));
+  if (!forward) return std::nullopt;
+  const double seconds =
+      without_start(*forward, device.rates->fixed_seconds(cluster::RateKind::prefill, "bf16"), device) *
+      (width + value_width) / (2 * width);
+  if (&node.op() != &ops::attention_gradient()) return seconds;
+  constexpr double kUsualShare = 0.8;  // of an H200 and of AMD's
+  const double share =
+      device.rates->attention_gradient_share > 0 ? device.rates->attention_gradient_share : kUsualShare;
+  return seconds * node.op().work(node).flops / (2 * pairs * (width + value_width)) / share;
+}
+
 class Arithmetic {
  public:
   Arithmetic(const program::Program& program, const Unit& unit, const cluster::Device& device)
@@ -92,6 +156,8 @@ class Arithmetic {
     for (const program::ProductLoop& loop : product.outer) points *= as_double(loop.size);
     // Sums around the product run within it if there is a kernel for it, as a longer k.
     const double k = as_double(product.k) * calls / points;
+    if (const auto fitted = fitted_product(device_, dtype_of(unit_), as_double(product.m), as_double(product.n), k, points))
+      return *fitted;
     const double reached = product_efficiency(device_, as_double(product.m), as_double(product.n), k, points);
     return over(product.flops(), reached * peak_rate(device_, dtype_of(unit_)));
   }
@@ -102,6 +168,8 @@ class Arithmetic {
   }
   double operator()(const program::OperatorCall& call) const {
     const plan::NodeView node = program_.graph->view(call.node);
+    if (ops::is_attention_operator(node.op()))
+      if (const auto fitted = fitted_attention(device_, node)) return *fitted;
     if (const auto kind = kernel_kind(node.op()); kind && device_.rate(*kind) > 0) {
       // Measured in bf16; other dtypes are slower by the ratio of the matrix rates.
       const double slower =
@@ -118,6 +186,10 @@ class Arithmetic {
     const plan::Work work = node.op().work(node);
     if (&node.op() == &ops::linear_cross_entropy()) {
       const program::LossTiles tiles = program::loss_tiles(node);
+      if (const auto fitted = fitted_product(device_, dtype_of(unit_), as_double(tiles.tile),
+                                             as_double(tiles.classes), as_double(tiles.width), 1))
+        return *fitted * work.flops /
+               (2 * as_double(tiles.tile) * as_double(tiles.classes) * as_double(tiles.width));
       const double reached = product_efficiency(device_, as_double(tiles.tile), as_double(tiles.classes),
                                                 as_double(tiles.width), 1);
       return over(work.flops, reached * peak_rate(device_, dtype_of(unit_)));
@@ -144,6 +216,7 @@ class Arithmetic {
       double& side = loop.role != plan::Role::parallel ? k : in_a && in_b ? points : in_a ? m : n;
       side *= as_double(loop.size);
     }
+    if (const auto fitted = fitted_product(device_, node.input_type(0).dtype, m, n, k, points)) return *fitted;
     return over(2 * m * n * k * points,
                 product_efficiency(device_, m, n, k, points) * peak_rate(device_, node.input_type(0).dtype));
   }
@@ -183,7 +256,28 @@ double attention_efficiency(const plan::NodeView& node) {
          std::min(width / (width + kHalfWidth) * (kWidth + kHalfWidth) / kWidth, 1.0);
 }
 
-double best_efficiency(const cluster::Device& device) { return has_matrix_unit(device) ? device.reach : 1; }
+double best_efficiency(const cluster::Device& device) {
+  if (!has_matrix_unit(device)) return 1;
+  double best = device.reach;
+  if (device.rates == nullptr) return best;
+  constexpr double kMargin = 1.05;  // the rate is that of all but the fastest of the measured products
+  for (const plan::DType dtype : {plan::DType::bf16, plan::DType::f8e4m3}) {
+    if (!takes_rates(device, dtype)) continue;
+    const auto* const table = device.rates->find(cluster::RateKind::product, rates_dtype(dtype));
+    if (table != nullptr) best = std::max(best, kMargin * table->flops_per_second / peak_rate(device, dtype));
+  }
+  return best;
+}
+
+bool has_fitted_rate(const program::Program& program, const Unit& unit, const cluster::Device& device) {
+  if (device.rates == nullptr) return false;
+  if (std::holds_alternative<program::MatrixProduct>(unit.kernel))
+    return takes_rates(device, dtype_of(unit)) &&
+           device.rates->find(cluster::RateKind::product, rates_dtype(dtype_of(unit))) != nullptr;
+  const auto* const call = std::get_if<program::OperatorCall>(&unit.kernel);
+  return call != nullptr && ops::is_attention_operator(program.graph->view(call->node).op()) &&
+         fitted_attention(device, program.graph->view(call->node)).has_value();
+}
 
 double best_convolution_efficiency(const cluster::Device& device) {
   using enum cluster::KernelKind;

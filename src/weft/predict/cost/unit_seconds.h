@@ -24,6 +24,9 @@
 // and the pipeline costs 32 summands. With 32, products of GPT-2, BERT and Llama on an H200 take
 // 16, 17 and 3 % less than with 128. Attention and convolutions have their own rates
 // (convolution_cost.h). Row reductions take one more launch, and batch-norm reads its images twice.
+// If tables of the device's own kernels were fitted (cluster/rates.h), products and attention take
+// their times from these instead; a device that Weft measured itself keeps its own rates for bf16.
+//
 // step_costs_test checks the curve on whole steps.
 #pragma once
 #include "weft/plan/cluster/device.h"
@@ -47,6 +50,9 @@ double product_efficiency(const cluster::Device& device, double m, double n, dou
 // TFLOP/s, each within 4 %) and backward (528 TFLOP/s, within 5 %). REQUIRES:
 // ops::is_attention_operator(node.op())
 double attention_efficiency(const plan::NodeView& node);
+
+// Whether the unit's time comes from tables of the device's own kernels (cluster/rates.h).
+bool has_fitted_rate(const program::Program& program, const program::Unit& unit, const cluster::Device& device);
 
 // The largest fraction that any product reaches.
 double best_efficiency(const cluster::Device& device);

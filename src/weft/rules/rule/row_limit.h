@@ -3,7 +3,7 @@
 //   gather(cast(cast(p, to=bf16), to=i32), x, along=n) = gather(p, x, along=n)        up to 256 rows
 //   select(less(position(along=n, size=s), 5000), x, 0) = x                           up to 4096
 //
-// Small instances are run as windows that begin at large row numbers (places.h): at powers of two,
+// Small instances are run as windows that begin at large row numbers (row_positions.h): at powers of two,
 // at the rule's own numbers, and in between.
 #pragma once
 #include <cstdint>

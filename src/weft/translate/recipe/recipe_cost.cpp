@@ -15,8 +15,8 @@ double between(double none, double all, double share) { return none + share * (a
 RecipeCost between(const RecipeCost& none, const RecipeCost& all, double share) {
   RecipeCost price = all;
   for (double RecipeCost::*const field :
-       {&RecipeCost::seconds, &RecipeCost::computing, &RecipeCost::waiting, &RecipeCost::bubble,
-        &RecipeCost::updating, &RecipeCost::peak_bytes})
+       {&RecipeCost::seconds, &RecipeCost::products, &RecipeCost::attention, &RecipeCost::computing, &RecipeCost::waiting, &RecipeCost::bubble,
+        &RecipeCost::updating, &RecipeCost::peak_bytes, &RecipeCost::needed_bytes})
     price.*field = between(none.*field, all.*field, share);
   for (double sim::MemoryByKind::*const field :
        {&sim::MemoryByKind::activations, &sim::MemoryByKind::scratch})
@@ -57,7 +57,7 @@ Result<EstimatedRecipe> RecipeEstimator::price(const Recipe& recipe) {
         fmt::format("{} layers per stage are recomputed: estimated as {:.0f} % of all",
                     recipe.recompute_layers, 100 * share));
   }
-  made.price.fits = problem_.memory_bytes <= 0 || made.price.peak_bytes <= problem_.memory_bytes;
+  made.price.fits = problem_.memory_bytes <= 0 || made.price.needed_bytes <= problem_.memory_bytes;
   return made;
 }
 
@@ -70,12 +70,14 @@ double RecipeEstimator::repeated_share(const Recipe& recipe) const {
 
 Result<RecipeCost> RecipeEstimator::price_once(const SpreadRecipe& spread, bool overlaps) {
   const distribute::Distribution& distribution = spread.distribution;
-  const bool at_once = overlaps && !distribute::is_pipelined(distribution) && !distribution.offload;
+  // With another stack the stages' estimate knows what overlaps.
+  const bool is_weft = problem_.cluster->stack.is_weft();
+  const bool at_once = is_weft && overlaps && !distribute::is_pipelined(distribution) && !distribution.offload;
   const std::string key = fmt::format("{} on {}{}", print(distribution), spread.cluster.axes.front().size,
-                                      at_once ? " at once" : "");
+                                      overlaps ? " overlapped" : "");
   auto known = known_.find(key);
   if (known == known_.end())
-    known = known_.emplace(key, at_once ? price_at_once(spread) : estimate_pipeline(spread)).first;
+    known = known_.emplace(key, at_once ? price_at_once(spread) : estimate_pipeline(spread, overlaps)).first;
   return known->second;
 }
 
@@ -93,8 +95,9 @@ Result<search::Evaluator*> RecipeEstimator::at_once(const train::Recompute& what
   return &*made.evaluator;
 }
 
-Result<RecipeCost> RecipeEstimator::estimate_pipeline(const SpreadRecipe& spread) {
+Result<RecipeCost> RecipeEstimator::estimate_pipeline(const SpreadRecipe& spread, bool overlaps) {
   search::PipelineProblem problem = problem_;
+  problem.overlaps_reduce = problem.overlaps_gather = overlaps;
   const bool same = spread.cluster.axes.front().size == problem_.cluster->axes.front().size;
   search::Machine machine;
   if (!same) {
@@ -107,12 +110,17 @@ Result<RecipeCost> RecipeEstimator::estimate_pipeline(const SpreadRecipe& spread
   RecipeCost price;
   price.seconds = priced.seconds;
   for (const search::StageCost& stage : priced.stages)
-    price.computing = std::max(price.computing, stage.computing);
+    if (stage.computing > price.computing) {
+      price.computing = stage.computing;
+      price.products = stage.products * static_cast<double>(priced.schedule.micro_batches);
+      price.attention = stage.attention * static_cast<double>(priced.schedule.micro_batches);
+    }
   price.computing *= static_cast<double>(priced.schedule.micro_batches);
   price.bubble = priced.bubble();
   price.updating = priced.updating;
   price.waiting = std::max(0.0, price.seconds - price.computing - price.bubble - price.updating);
   price.peak_bytes = priced.peak_bytes;
+  price.needed_bytes = priced.needed_bytes;
   price.fullest = priced.fullest;
   price.memory = priced.stages[priced.fullest].memory;
   return price;
@@ -127,7 +135,7 @@ Result<RecipeCost> RecipeEstimator::price_at_once(const SpreadRecipe& spread) {
   price.seconds = found.seconds;
   price.waiting = found.exposed_communication_seconds;
   price.computing = std::max(0.0, found.seconds - price.waiting);
-  price.peak_bytes = found.peak_bytes;
+  price.peak_bytes = price.needed_bytes = found.peak_bytes;
   price.memory = found.memory;
   return price;
 }

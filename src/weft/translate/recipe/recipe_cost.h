@@ -21,8 +21,10 @@ struct RecipeCost {
   double seconds = 0;
   // Parts of the step on the busiest stage: compute, waiting for exchanges within passes, pipeline
   // bubble, and gradient reduction with updates at the end.
+  double products = 0, attention = 0;  // of `computing`
   double computing = 0, waiting = 0, bubble = 0, updating = 0;
-  double peak_bytes = 0;
+  double peak_bytes = 0;    // by the allocator, of the fullest device
+  double needed_bytes = 0;  // with what the software takes besides
   sim::MemoryByKind memory;
   std::size_t fullest = 0;  // stage
   bool fits = false;
@@ -56,7 +58,7 @@ class RecipeEstimator {
  private:
   // With recomputation of all layers or none.
   Result<RecipeCost> price_once(const SpreadRecipe& spread, bool overlaps);
-  Result<RecipeCost> estimate_pipeline(const SpreadRecipe& spread);
+  Result<RecipeCost> estimate_pipeline(const SpreadRecipe& spread, bool overlaps);
   Result<RecipeCost> price_at_once(const SpreadRecipe& spread);
   // The fraction of a stage's layers that is recomputed.
   double repeated_share(const Recipe& recipe) const;

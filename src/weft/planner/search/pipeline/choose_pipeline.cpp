@@ -255,6 +255,7 @@ class PipelineSearch {
     const auto [made, is_new] = costs_.try_emplace(micro + "; " + end + (one.offload ? "; offload" : ""));
     if (!is_new) return made->second;
     StagedCosts staged;
+    staged.stack = problem_.cluster->stack;
     std::vector<std::size_t> kinds;  // device kinds seen so far
     for (const std::size_t device : devices_on(split)) {
       const auto known = std::ranges::find(kinds, device);

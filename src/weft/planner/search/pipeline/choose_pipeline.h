@@ -51,6 +51,8 @@ struct PipelineProblem {
   // Whether ranks of a stage that hold the same activation each send a slice of it
   // (pipeline/slice_boundaries.h). None: wherever it is faster.
   std::optional<bool> slice_sends = {};
+  // Whether gradient reduction and parameter gathers overlap passes, where the stack does that.
+  bool overlaps_reduce = false, overlaps_gather = false;
   Watching watching = {};
   std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
 

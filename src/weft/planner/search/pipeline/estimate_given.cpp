@@ -43,6 +43,7 @@ void add_end_of_step(PartCosts& costs, const PartCosts& ends) {
   for (std::size_t p = 0; p < costs.size(); ++p) {
     costs[p].update = ends[p].update;
     costs[p].reducing = ends[p].reducing;
+    costs[p].gathering = ends[p].gathering;
     costs[p].parameters = ends[p].parameters;
     costs[p].gradients = ends[p].gradients;
     costs[p].optimizer = ends[p].optimizer;

@@ -27,8 +27,14 @@ PartCost sum_of(const PartCosts& costs, std::size_t first, std::size_t end) {
     sum.repeated += costs[p].repeated;
     sum.on_host += costs[p].on_host;
     sum.computing += costs[p].computing;
+    sum.products += costs[p].products;
+    sum.attention += costs[p].attention;
     sum.update += costs[p].update;
     sum.reducing += costs[p].reducing;
+    sum.gathering += costs[p].gathering;
+    sum.layers += costs[p].layers;
+    if (costs[p].layers > 0) sum.of_layers += costs[p].forward;
+    sum.logits = std::max(sum.logits, costs[p].logits);
     sum.kept += costs[p].kept;
     sum.working = std::max(sum.working, costs[p].working);
     sum.parameters += costs[p].parameters;
@@ -40,20 +46,79 @@ PartCost sum_of(const PartCosts& costs, std::size_t first, std::size_t end) {
   return sum;
 }
 
-void add_run(StageCost& stage, const PartCost& run, double in_flight, double& reducing) {
+// What comes after the last pass of a stage, and how many of the model's layers it has.
+struct EndOfStep {
+  double reducing = 0, gathering = 0, layers = 0, logits = 0;
+  double of_layers = 0;  // seconds of forward passes that are of layers
+};
+
+void add_run(StageCost& stage, const PartCost& run, double in_flight, EndOfStep& end) {
   stage.forward += run.forward;
   stage.backward += run.backward;
   stage.weight += run.weight;
   stage.repeated += run.repeated;
   stage.on_host += run.on_host;
   stage.computing += run.computing;
+  stage.products += run.products;
+  stage.attention += run.attention;
   stage.update += run.update;
-  reducing += run.reducing;
+  end.reducing += run.reducing;
+  end.gathering += run.gathering;
+  end.layers += run.layers;
+  end.of_layers += run.of_layers;
   stage.memory.parameters += run.parameters;
   stage.memory.gradients += run.gradients;
   stage.memory.optimizer += run.optimizer;
   stage.memory.activations += in_flight * run.kept;
+  end.logits = std::max(end.logits, run.logits);
   stage.memory.scratch = std::max(stage.memory.scratch, run.working);
+}
+
+// The host launches a stage's kernels one by one: its passes take at least that long.
+void apply_stack(const StagedCosts& staged, const pipeline::Schedule& schedule, const EndOfStep& end,
+                 StageCost& stage) {
+  const cluster::Stack& stack = staged.stack;
+  if (stack.is_weft()) return;
+  // Launchers that recompute a layer run all of it again, also what no gradient needs.
+  if (stack.repeats_layers > 0 && staged.recomputes_layers)
+    stage.backward += std::max(0.0, end.of_layers - stage.repeated);
+  const bool in_stages = schedule.stages > 1;
+  constexpr double kForwardShare = 0.4;  // of the kernels that a layer launches
+  double host = stack.host_layer;
+  if (in_stages)
+    host += stack.host_layer_staged + stack.host_layer_staged_rank * static_cast<double>(staged.tensor_ranks - 1);
+  host = host * end.layers + stack.host_pass * static_cast<double>(stage.runs.size());
+  const double forward = std::max(stage.forward, kForwardShare * host), backward = stage.backward + stage.weight,
+               slowed = std::max(backward, (1 - kForwardShare) * host);
+  stage.forward = forward;
+  if (backward > 0) {
+    stage.backward *= slowed / backward;
+    stage.weight *= slowed / backward;
+  }
+}
+
+// Software whose kernels are fused otherwise keeps other activations, and works on logits in f32.
+void apply_stack_memory(const cluster::Stack& stack, const EndOfStep& end, StageCost& stage) {
+  stage.memory.activations *= stack.kept;
+  stage.memory.gradients *= stack.gradients;
+  stage.memory.scratch += stack.logits * end.logits;
+}
+
+// What a device needs besides the tensors that the allocator counts.
+double with_overheads(const cluster::Stack& stack, double bytes, std::size_t groups) {
+  return bytes * (1 + stack.fragmentation) + stack.context + stack.buffers * static_cast<double>(groups);
+}
+
+// Gradient sums overlap the last backward pass and parameter gathers the first forward pass where the software
+// allows it. Weft's own sums follow the last pass, beside the update.
+double end_seconds(const StagedCosts& staged, const StageCost& stage, const EndOfStep& end) {
+  const cluster::Stack& stack = staged.stack;
+  if (stack.is_weft()) return std::max(stage.update, end.reducing);
+  const double sums = end.reducing - end.gathering;
+  const double hidden_sums = staged.overlaps_reduce ? std::min(sums * (1 - stack.exposed_reduce), stage.backward + stage.weight) : 0;
+  const double hidden_gathers =
+      staged.overlaps_gather ? std::min(end.gathering * (1 - stack.exposed_gather), stage.forward) : 0;
+  return stage.update + sums - hidden_sums + end.gathering - hidden_gathers + stack.host_step;
 }
 
 struct Transfer {
@@ -151,7 +216,7 @@ Result<PipelineEstimate> estimate_pipeline(const StagedCosts& staged, const Unfo
   const auto positions = static_cast<std::int32_t>(cuts.size());
   pipeline::Times times = pipeline::Times::alike(schedule.stages, 0, 0, 0, 0);
   std::vector<StageCost> stages(count);
-  std::vector<double> reducing(count);
+  std::vector<EndOfStep> ends(count);
   bool slices = false;
   std::vector<std::map<std::uint32_t, TiedParameter>> tied(count);
   for (std::int32_t position = 0; position < positions; ++position) {
@@ -162,8 +227,12 @@ Result<PipelineEstimate> estimate_pipeline(const StagedCosts& staged, const Unfo
     const PartCosts& costs = staged.at(stage).costs;
     const PartCost run = sum_of(costs, first, end);
     stages[stage].runs.push_back({first, end - first});
-    add_run(stages[stage], run, in_flight[stage], reducing[stage]);
-    for (const TiedParameter& one : run.tied) tied[stage].emplace(one.source, one);
+    add_run(stages[stage], run, in_flight[stage], ends[stage]);
+    for (const TiedParameter& one : run.tied)
+      if (!tied[stage].emplace(one.source, one).second) {  // the stage holds it once
+        stages[stage].memory.parameters -= one.value;
+        stages[stage].memory.gradients -= one.gradient;
+      }
     // In a bidirectional pipeline, every stage holds two parts of the model.
     if (schedule.route == pipeline::Route::both_ways) {
       StageCost& other = stages[count - 1 - stage];
@@ -191,11 +260,13 @@ Result<PipelineEstimate> estimate_pipeline(const StagedCosts& staged, const Unfo
     transfer = std::max(transfer, seconds);
   }
   for (std::size_t s = 0; s < count; ++s) {
+    apply_stack(staged, schedule, ends[s], stages[s]);
     times.forward[s] = stages[s].forward;
     times.backward[s] = stages[s].backward;
     times.weight[s] = stages[s].weight;
     stages[s].transfer = times.transfer[s];
-    stages[s].update = std::max(stages[s].update, reducing[s]);
+    stages[s].update = end_seconds(staged, stages[s], ends[s]);
+    apply_stack_memory(staged.stack, ends[s], stages[s]);
   }
   add_tied(tied, link, stages);
   PipelineEstimate made;
@@ -217,11 +288,13 @@ Result<PipelineEstimate> estimate_pipeline(const StagedCosts& staged, const Unfo
     stage.in_flight = in_flight[s];
     stage.device = staged.at(s).device;
     const double bytes = stage.memory.total(), room = staged.at(s).room;
-    made.fits = made.fits && bytes <= room;
-    const double over = std::isfinite(room) ? bytes - room : bytes;
+    const double needed = with_overheads(staged.stack, bytes, staged.groups);
+    made.fits = made.fits && needed <= room;
+    const double over = std::isfinite(room) ? needed - room : needed;
     if (s == 0 || over > fullest) {
       fullest = over;
       made.peak_bytes = bytes;
+      made.needed_bytes = needed;
       made.room = room;
       made.fullest = s;
     }

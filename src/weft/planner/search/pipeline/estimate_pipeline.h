@@ -42,6 +42,13 @@ struct StagedCosts {
   std::vector<Axis> slicing = {};
   bool must_slice = false;  // even if that is slower
 
+  // What the software of the cluster adds; Weft's own adds nothing.
+  cluster::Stack stack = {};
+  bool overlaps_reduce = false, overlaps_gather = false;
+  bool recomputes_layers = false;  // whole ones
+  std::size_t groups = 0;          // of ranks that communicate
+  std::int64_t tensor_ranks = 1;   // that share a micro-batch
+
   StagedCosts() = default;
   StagedCosts(PartCosts alike, double room = std::numeric_limits<double>::infinity())
       : kinds{{std::move(alike), room}} {}
@@ -61,6 +68,7 @@ struct StageCost {
   };
   std::vector<Run> runs;                                        // one per chunk
   double forward = 0, backward = 0, weight = 0, computing = 0;  // seconds per micro-batch
+  double products = 0, attention = 0;                           // seconds of `computing`
   double on_host = 0;                                           // bytes of offloaded optimizer states
   double repeated = 0;   // of backward and weight: seconds of recomputation
   double update = 0;     // seconds per step: gradient sums and optimizer
@@ -80,6 +88,7 @@ struct PipelineEstimate {
   bool slices = false;  // ranks of a stage that hold the same activation each send a slice
   bool fits = true;
   std::size_t fullest = 0;  // the stage with the least free memory
+  double needed_bytes = 0;   // of that stage, with what the software takes besides
   double peak_bytes = 0, room = std::numeric_limits<double>::infinity();  // of that stage
   // Idle seconds of the busiest stage between its first and last pass, by cause.
   double filling = 0, transferring = 0;

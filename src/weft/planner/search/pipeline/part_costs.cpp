@@ -7,6 +7,7 @@
 
 #include "weft/base/check.h"
 #include "weft/parallel/train/passes.h"
+#include "weft/plan/ops/attention_geometry.h"
 #include "weft/plan/ops/build.h"
 #include "weft/plan/ops/local_exchange.h"
 #include "weft/plan/ops/operators.h"
@@ -210,6 +211,17 @@ std::vector<std::size_t> nodes_of_units(const Half& half) {
   return nodes;
 }
 
+bool is_product(const program::Program& program, const program::Unit& unit) {
+  const auto* const call = std::get_if<program::OperatorCall>(&unit.kernel);
+  return std::holds_alternative<program::MatrixProduct>(unit.kernel) ||
+         (call != nullptr && &program.graph->view(call->node).op() == &ops::contract());
+}
+
+bool is_attention(const program::Program& program, const program::Unit& unit) {
+  const auto* const call = std::get_if<program::OperatorCall>(&unit.kernel);
+  return call != nullptr && ops::is_attention_operator(program.graph->view(call->node).op());
+}
+
 // Units run one after another, so each is charged from the end of the previous one, waits included.
 void add_seconds(const LocalParts& local, const Half& half, PartCosts& costs) {
   const program::Program& program = *half.program;
@@ -228,7 +240,10 @@ void add_seconds(const LocalParts& local, const Half& half, PartCosts& costs) {
                     : local.pass[node] == Pass::backward ? cost.backward
                                                          : cost.weight;
     const program::TaskTime& time = half.timeline.tasks[t];
-    cost.computing += std::max(0.0, time.end - std::max(now, time.begin));
+    const double busy = std::max(0.0, time.end - std::max(now, time.begin));
+    cost.computing += busy;
+    if (is_product(program, program.units[program.tasks[t].unit])) cost.products += busy;
+    if (is_attention(program, program.units[program.tasks[t].unit])) cost.attention += busy;
     spent += std::max(0.0, time.end - now);
     if (local.copy[node]) cost.repeated += std::max(0.0, time.end - now);
     now = std::max(now, time.end);
@@ -254,6 +269,12 @@ void add_memory(const LocalParts& local, const Half& half, PartCosts& costs) {
       begins[buffer.born] += bytes;
       ends[last + 1] += bytes;
     }
+  }
+  for (std::size_t n = 0; n < local.graph.node_count(); ++n) {
+    const NodeView node = local.graph.view(NodeId(n));
+    if (&node.op() != &ops::cross_entropy() || local.pass[n] != Pass::forward) continue;
+    double& logits = costs[local.part[n]].logits;
+    logits = std::max(logits, static_cast<double>(node.input_type(0).elements()));
   }
   double alive = 0;
   for (std::size_t u = 0; u < program.units.size(); ++u) {
@@ -394,9 +415,21 @@ void add_update(const LocalParts& local, const Half& half, PartCosts& costs) {
     const std::uint32_t unit = program.tasks[t].unit;
     if (nodes[unit] == kNoNode) continue;
     const double seconds = half.timeline.tasks[t].end - half.timeline.tasks[t].begin;
-    for (const auto& [part, share] : shares_of_parts(local, half, program.units[unit], nodes[unit]))
+    const auto* const exchange = std::get_if<program::Exchange>(&program.units[unit].kernel);
+    const bool gathers = exchange != nullptr && exchange->kind == program::Exchange::Kind::all_gather;
+    for (const auto& [part, share] : shares_of_parts(local, half, program.units[unit], nodes[unit])) {
       (program.units[unit].stream == 0 ? costs[part].update : costs[part].reducing) += share * seconds;
+      if (gathers) costs[part].gathering += share * seconds;
+    }
   }
+}
+
+// Equal parts of a layer share its time on the host.
+void add_layers(const std::vector<std::string>& layer_names, PartCosts& costs) {
+  std::map<std::string_view, double> parts;
+  for (const std::string& layer : layer_names) ++parts[layer];
+  for (std::size_t p = 0; p < costs.size(); ++p)
+    costs[p].layers = layer_names[p].empty() ? 0 : 1 / parts[layer_names[p]];
 }
 
 std::string part_name(const Graph& graph, const train::Part& part) {
@@ -497,6 +530,7 @@ Result<PartCosts> PartEstimator::micro_batch(const Distribution& within, const M
   add_memory(local, half, costs);
   WEFT_TRY_STATUS(add_sent(local, coded, costs));
   costs = unfolded(costs);
+  add_layers(layer_names_, costs);
   if (others_ == nullptr) return costs;
   WEFT_TRY(other, others_->micro_batch(within, machine, coded));
   WEFT_CHECK(other.size() == costs.size());

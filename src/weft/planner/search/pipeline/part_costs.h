@@ -45,6 +45,11 @@ struct PartCost {
       {};               // of `sent`, by axis of the stage's mesh: bytes that ranks along it could slice
   double on_host = 0;   // bytes of offloaded optimizer states (offload.h)
   double repeated = 0;  // of backward and weight: seconds of recomputation
+  double gathering = 0;  // of reducing: gathers of updated parameters
+  double layers = 0;     // share of one of the model's repeated layers
+  double products = 0, attention = 0;  // seconds of `computing`
+  double of_layers = 0;                // of `forward`
+  double logits = 0;     // elements of the loss's logits, of a micro-batch
   std::vector<TiedParameter> tied = {};
   double work() const { return forward + backward + weight; }
 };

@@ -15,6 +15,11 @@ using distribute::Distribution;
 
 namespace {
 
+// Whether the ranks along an axis compute one micro-batch together; with a sharded batch each has its own.
+bool shares_micro_batch(const distribute::AxisUse& use) {
+  return !use.stage && use.shard == distribute::Shard::nothing && use.slice.size() > 1;
+}
+
 // Among axes that stages use differently. Activations are gathered along these between stages.
 double slowest_that_differs(const Distribution& given, const std::vector<cost::MeshLink>& links) {
   double slowest = 0;
@@ -117,6 +122,13 @@ void StageEstimator::simulate(std::span<const Distribution* const> given) {
 
 Result<StagedCosts> StageEstimator::costs(const Distribution& given) const {
   StagedCosts made;
+  made.stack = problem_->cluster->stack;
+  for (const plan::MeshAxis& axis : given.mesh.axes) made.groups += axis.ranks > 1 ? 1 : 0;
+  made.recomputes_layers = given.recompute.layers;
+  made.overlaps_reduce = problem_->overlaps_reduce;
+  made.overlaps_gather = problem_->overlaps_gather;
+  for (const std::size_t axis : distribute::axes_within_stage(given))
+    if (shares_micro_batch(given.axes[axis])) made.tensor_ranks *= given.mesh.axes[axis].ranks;
   std::vector<std::string> kinds;
   const std::vector<Stage> stages = stages_of(given);
   for (const Stage& stage : stages) {

@@ -1,0 +1,191 @@
+#include "weft/app/command/validate.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "weft/app/command/recipe_problem.h"
+#include "weft/app/explain/validation.h"
+#include "weft/app/session/command_catalog.h"
+#include "weft/app/session/reply.h"
+#include "weft/app/session/state.h"
+#include "weft/base/file.h"
+#include "weft/base/hash.h"
+#include "weft/formats/gzip.h"
+#include "weft/translate/imports/hugging_face.h"
+#include "weft/translate/runs/run.h"
+
+namespace weft::command {
+namespace {
+
+constexpr std::int64_t kMostBytes = std::int64_t{256} << 20;
+
+bool is_unseen(std::string_view id) { return (Hasher().text(id).digest().low & 1) == 1; }
+
+Result<std::vector<runs::RunRow>> read_rows(const std::string& path) {
+  WEFT_TRY(text, read_file(path, kMostBytes));
+  if (!path.ends_with(".gz")) return runs::read_run_table(text, path);
+  WEFT_TRY(inflated, formats::inflate_gzip(text, kMostBytes, path));
+  return runs::read_run_table(inflated, path.substr(0, path.size() - 3));
+}
+
+// What tables of these names were measured with, unless a column or --stack says otherwise.
+std::string stack_of(const std::string& path, const runs::RunRow& row) {
+  constexpr std::pair<std::string_view, std::string_view> kStacks[] = {
+      {"korthikanti", "megatron_2022"}, {"megatron_sc21", "megatron_2022"}, {"bloom", "deepspeed"},
+      {"bigscience", "deepspeed"}, {"vtrain", "megatron_deepspeed"}, {"mpt", "fsdp"},
+      {"torchtitan", "torchtitan"}, {"nanotron", "nanotron"},
+  };
+  const std::string name = std::filesystem::path(path).filename().string();
+  for (const auto& [prefix, stack] : kStacks)
+    if (name.starts_with(prefix)) return std::string(stack);
+  const auto framework = row.fields.find("framework");
+  if (framework != row.fields.end() && (framework->second == "maxtext" || framework->second == "paxml")) return "maxtext";
+  return "megatron";
+}
+
+Result<cluster::Cluster> cluster_of(const language::Catalog& catalog, const runs::RunCluster& given) {
+  const auto device = catalog.devices.find(runs::device_name(given.device));
+  if (device == catalog.devices.end())
+    return user_error(fmt::format("the catalog lacks the device {}", given.device));
+  cluster::Cluster made;
+  made.name = "measured";
+  made.device = device->second;
+  // Variants of a device differ in memory: 40 and 80 GB.
+  if (given.memory_bytes > 0 && given.memory_bytes < 0.9 * made.device.memory_bytes)
+    made.device.memory_bytes = given.memory_bytes;
+  if (given.memory_bytes > 1.1 * made.device.memory_bytes) made.device.memory_bytes = given.memory_bytes;
+  if (given.memory_bytes_per_second > 0 &&
+      given.memory_bytes_per_second < 0.85 * device->second.memory_bytes_per_second)
+    made.device.memory_bytes_per_second = given.memory_bytes_per_second;
+  const std::int64_t nodes = given.devices / given.devices_per_node;
+  if (nodes > 1) made.axes.push_back({"node", nodes, {.name = "node", .bytes_per_second = given.across_bytes_per_second, .latency_seconds = 5e-6}});
+  made.axes.push_back({"gpu", given.devices_per_node,
+                       {.name = "gpu", .bytes_per_second = given.within_bytes_per_second, .latency_seconds = 2e-6}});
+  return made;
+}
+
+// Rows of one key share everything but how the step is split.
+std::string problem_key(const runs::Run& run) {
+  const runs::RunCluster& c = run.cluster;
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", run.config, run.stack, c.device, c.devices, c.devices_per_node,
+                     c.memory_bytes, c.memory_bytes_per_second, c.within_bytes_per_second,
+                     c.across_bytes_per_second, run.recipe.global_batch, run.recipe.sequence,
+                     static_cast<int>(run.recipe.precision));
+}
+
+class Validator {
+ public:
+  explicit Validator(const Validate& request) : request_(request) {
+    session::load_known(known_);
+    state_.catalog = known_;
+  }
+
+  Result<std::string> run() {
+    const auto began = std::chrono::steady_clock::now();
+    if (request_.files.empty())
+      return user_error("expected tables of measured runs", "weft validate runs.csv");
+    explain::ValidationText text;
+    for (const std::string& path : request_.files) {
+      WEFT_TRY(file, validate_file(path));
+      text.files.push_back(std::move(file));
+    }
+    text.half = request_.half == Half::fitted ? "fitted" : request_.half == Half::unseen ? "unseen" : "both";
+    text.rows = request_.rows;
+    text.width = request_.width;
+    text.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    return request_.format == session::Format::json ? explain::print_json(text) : explain::print_text(text);
+  }
+
+ private:
+  Result<explain::ValidatedFile> validate_file(const std::string& path) {
+    explain::ValidatedFile file{path, {}, {}};
+    WEFT_TRY(rows, read_rows(path));
+    std::vector<runs::Run> chosen;
+    for (runs::RunRow& row : rows) {
+      if (request_.half != Half::both && is_unseen(row.id) != (request_.half == Half::unseen)) continue;
+      if (!request_.only.empty() && row.id.find(request_.only) == std::string::npos) continue;
+      if (request_.most_rows > 0 && static_cast<std::int64_t>(chosen.size()) >= request_.most_rows) break;
+      if (!request_.stack.empty()) row.fields["stack"] = request_.stack;
+      row.fields.emplace("stack", stack_of(path, row));
+      auto run = runs::run_of(row);
+      if (!run.ok()) {
+        file.left_out.emplace_back(row.id, run.error().message);
+        continue;
+      }
+      chosen.push_back(std::move(*run));
+    }
+    std::ranges::stable_sort(chosen, {}, problem_key);
+    std::string key;
+    for (const runs::Run& run : chosen) {
+      if (request_.interrupted && request_.interrupted()) return user_error("interrupted");
+      if (problem_key(run) != key) {
+        key = problem_key(run);
+        problem_ = open(run);
+      }
+      auto priced = problem_.ok() ? (*problem_)->pricer().price(run.recipe)
+                                  : Result<recipe::EstimatedRecipe>(problem_.error());
+      if (!priced.ok()) {
+        file.left_out.emplace_back(run.id, priced.error().message);
+        continue;
+      }
+      file.runs.push_back(compare(run, *priced));
+    }
+    return file;
+  }
+
+  Result<std::unique_ptr<RecipeProblem>> open(const runs::Run& run) {
+    WEFT_TRY(cluster, cluster_of(state_.catalog, run.cluster));
+    if (run.config != config_) {
+      WEFT_TRY(imported, imports::import_hugging_face(
+                             run.config, {.name = "measured_model", .otherwise = {}, .plain_rotary = true}));
+      state_.catalog = known_;
+      WEFT_TRY(created, session::create_all(state_.catalog, imported.text));
+      model_ = created.model;
+      config_ = run.config;
+    }
+    state_.catalog.clusters.insert_or_assign(cluster.name, cluster);
+    return RecipeProblem::make(state_, model_, cluster.name, run.recipe, run.stack, request_.interrupted);
+  }
+
+  static explain::ValidatedRun compare(const runs::Run& run, const recipe::EstimatedRecipe& priced) {
+    explain::ValidatedRun made;
+    made.id = run.id;
+    made.stack = run.stack;
+    made.series = run.series;
+    made.plan = print(priced.spread.distribution);
+    made.unseen = is_unseen(run.id);
+    made.measured_seconds = run.step_seconds;
+    made.predicted_seconds = priced.price.seconds;
+    made.measured_bytes = run.peak_bytes;
+    made.predicted_bytes = priced.price.peak_bytes;
+    made.ran = run.outcome == runs::Outcome::ran;
+    made.certain = run.outcome != runs::Outcome::presumed_out_of_memory;
+    made.fits = priced.price.fits;
+    const recipe::RecipeCost& price = priced.price;
+    made.terms = {{"products", price.products},
+                  {"attention", price.attention},
+                  {"other kernels", price.computing - price.products - price.attention},
+                  {"waiting", priced.price.waiting},
+                  {"bubble", priced.price.bubble},
+                  {"end of step", priced.price.updating}};
+    for (const auto& [kind, bytes] : priced.price.memory.kinds()) made.memory.emplace_back(kind, bytes);
+    return made;
+  }
+
+  const Validate& request_;
+  language::Catalog known_;
+  session::Session::State state_;
+  std::string config_, model_;
+  Result<std::unique_ptr<RecipeProblem>> problem_ = user_error("nothing was estimated yet");
+};
+
+}  // namespace
+
+session::Reply run(const Validate& request) { return session::to_reply(Validator(request).run()); }
+
+}  // namespace weft::command

@@ -1,0 +1,45 @@
+#include "weft/plan/cluster/stack.h"
+
+namespace weft::cluster {
+
+std::span<const StackField> stack_fields() {
+  using enum Dimension;
+  static constexpr StackField kFields[] = {
+      {"products", count, &Stack::products, "share of the device's rate that matrix products reach"},
+      {"attention", count, &Stack::attention, "the same of attention"},
+      {"attention_gradient", count, &Stack::attention_gradient, "the same of its gradient"},
+      {"elementwise", count, &Stack::elementwise, "bytes that element-wise kernels move, of a fused pass"},
+      {"optimizer", count, &Stack::optimizer, "bytes that updates move, of a fused update"},
+      {"quantize", count, &Stack::quantize, "bytes moved per byte of an operand to quantize it to f8"},
+      {"fused_attention", count, &Stack::fused_attention, "1: attention keeps no scores"},
+      {"host_layer", seconds, &Stack::host_layer, "host time per layer and micro-batch, both passes"},
+      {"host_layer_staged", seconds, &Stack::host_layer_staged, "more of it with pipeline stages"},
+      {"host_layer_staged_rank", seconds, &Stack::host_layer_staged_rank,
+       "more of it per further tensor-parallel rank with pipeline stages"},
+      {"host_pass", seconds, &Stack::host_pass, "host time per micro-batch of a stage"},
+      {"host_step", seconds, &Stack::host_step, "host time per step"},
+      {"collectives", count, &Stack::collectives, "time of collectives within passes, of their own"},
+      {"exposed_reduce", count, &Stack::exposed_reduce, "least exposed share of gradient reduction that overlaps"},
+      {"exposed_gather", count, &Stack::exposed_gather, "least exposed share of parameter gathers that overlap"},
+      {"exposed_sends", count, &Stack::exposed_sends, "share of a send that its stage waits for"},
+      {"repeats_layers", count, &Stack::repeats_layers, "1: full recomputation repeats whole layers"},
+      {"kept", count, &Stack::kept, "bytes of activations, of those the plan keeps"},
+      {"gradients", count, &Stack::gradients, "bytes of gradients, of those the plan keeps"},
+      {"logits", count, &Stack::logits, "bytes per logit of workspace besides the plan's"},
+      {"context", bytes, &Stack::context, "memory outside of the allocator per device"},
+      {"buffers", bytes, &Stack::buffers, "communication buffers per group of ranks"},
+      {"fragmentation", count, &Stack::fragmentation, "share of the allocator's memory that is lost"},
+      {"step_error", count, &Stack::step_error, "8 of 10 predicted steps are within this share"},
+      {"memory_error", count, &Stack::memory_error, "8 of 10 predicted peaks of memory are within this share"},
+      {"reserve", count, &Stack::reserve, "share of a device's memory that plans leave free"},
+  };
+  return kFields;
+}
+
+void add_to(Hasher& hasher, const Stack& stack) {
+  hasher.text(stack.name).text(stack.version);
+  hasher.number(stack.f8_products ? 1 : 0);
+  for (const StackField& field : stack_fields()) hasher.real(stack.*field.field);
+}
+
+}  // namespace weft::cluster
