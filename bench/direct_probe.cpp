@@ -255,7 +255,8 @@ int main(int argc, char** argv) {
     }
     if (key == "--way")
       for (std::size_t way = 0; way < kDirectAlgorithms; ++way)
-        if (name(static_cast<DirectAlgorithm>(way)) == "direct " + value) plan.way = static_cast<DirectAlgorithm>(way);
+        if (name(static_cast<DirectAlgorithm>(way)) == "direct " + value)
+          plan.way = static_cast<DirectAlgorithm>(way);
   }
   const std::int64_t most = *std::max_element(plan.sizes.begin(), plan.sizes.end());
   std::vector<pid_t> foreign_loads;

@@ -261,8 +261,8 @@ void attentions(Table& table) {
              scratch.data());
     });
     table.row("attention back " + shape, 10 * kWidth * pairs, 2 * bytes, [&] {
-      attend_gradient(how, 0, kHeads, q.data(), k.data(), v.data(), y.data(), log_sum.data(), dy.data(), nullptr,
-                  {dq.data(), dk.data(), dv.data()}, scratch.data());
+      attend_gradient(how, 0, kHeads, q.data(), k.data(), v.data(), y.data(), log_sum.data(), dy.data(),
+                      nullptr, {dq.data(), dk.data(), dv.data()}, scratch.data());
     });
     if (s > 4096) continue;  // needs s * s elements for each of six heads
     std::vector<float> scores(static_cast<std::size_t>(kHeads * s * s));

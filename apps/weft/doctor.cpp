@@ -53,7 +53,7 @@ Result<session::Reply> run_doctor(int argc, char** argv) {
   const bool is_former = process && patients.empty() && left && left->process == *process;
   if (process && patients.empty() && !is_former) {
     return environment_error(fmt::format("process {} is not a rank of a job here", *process),
-                       "run weft doctor to query all ranks");
+                             "run weft doctor to query all ranks");
   }
   std::string text;
   if (format == session::Format::json) {

@@ -9,9 +9,7 @@
 #include "weft/app/command/import.h"
 
 namespace weft {
-namespace {
-
-}  // namespace
+namespace {}  // namespace
 
 Result<session::Reply> run_import(int argc, char** argv) {
   command::Import import_model;

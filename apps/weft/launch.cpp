@@ -146,7 +146,8 @@ Result<LaunchReply> run_launch(int argc, char** argv, Output& output) {
   if (end.timed_out && reply.exit_code == 0) reply.exit_code = 2;
   if (reply.exit_code == kStopped || reply.exit_code == kOutputLost)
     reply.complaint.clear();  // already printed by ranks
-  if (reply.exit_code == kOutputLost) reply.exit_code = static_cast<int>(session::ExitCode::environment_error);
+  if (reply.exit_code == kOutputLost)
+    reply.exit_code = static_cast<int>(session::ExitCode::environment_error);
   return reply;
 }
 

@@ -9,9 +9,7 @@
 #include "weft/app/command/partition.h"
 
 namespace weft {
-namespace {
-
-}  // namespace
+namespace {}  // namespace
 
 Result<session::Reply> run_partition(int argc, char** argv) {
   command::Partition partition;

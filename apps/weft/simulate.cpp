@@ -9,9 +9,7 @@
 #include "weft/app/command/simulate.h"
 
 namespace weft {
-namespace {
-
-}  // namespace
+namespace {}  // namespace
 
 Result<session::Reply> run_simulate(int argc, char** argv) {
   command::Simulate simulate;

@@ -20,7 +20,7 @@ distribute::DistributedPlan plan_of(const TrainedModel& model, std::int32_t rank
       model.distribution.empty() ? fmt::format("rank={}: slice b", ranks) : model.distribution;
   const auto how = or_throw(distribute::read_distribution(text));
   return or_throw(distribute::is_pipelined(how) ? pipeline::distribute_pipelined(training.graph, how)
-                                              : distribute::distribute(training.graph, how));
+                                                : distribute::distribute(training.graph, how));
 }
 
 // The first steps fault in memory and wake up processors.

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "diff.h"
 #include "commands.h"
+#include "diff.h"
 #include "temporary_folder.h"
 #include "weft/base/nearest.h"
 #include "weft/runtime/run/rank_program.h"

@@ -14,13 +14,13 @@ namespace {
 
 constexpr std::int64_t kCells = 64;
 constexpr WorkerPoolOptions kCrews[] = {{.workers = 1},
-                                  {.workers = 2},
-                                  {.workers = 4},
-                                  {.workers = 7},
-                                  {.workers = 1, .oversubscribed = true},
-                                  {.workers = 3, .oversubscribed = true},
-                                  {.workers = 1, .overlap = false},
-                                  {.workers = 3, .overlap = false}};
+                                        {.workers = 2},
+                                        {.workers = 4},
+                                        {.workers = 7},
+                                        {.workers = 1, .oversubscribed = true},
+                                        {.workers = 3, .oversubscribed = true},
+                                        {.workers = 1, .overlap = false},
+                                        {.workers = 3, .overlap = false}};
 
 // Random tasks over a few cells each. A task adds what it reads to what it writes.
 std::vector<program::Task> random_tasks(Random& random, std::size_t count) {

@@ -70,7 +70,7 @@ ProcessorTicks ticks_of(std::string_view stat, std::span<const int> processors) 
 }
 
 double background_share(const ProcessorTimes& before, const ProcessorTimes& after, double seconds,
-                       int processors) {
+                        int processors) {
   if (seconds < kLeastSeconds || processors < 1) return 0;
   const double others = (after.busy - before.busy) - (after.own - before.own);
   return std::clamp(others / (seconds * processors), 0.0, 1.0);

@@ -44,6 +44,6 @@ ProcessorTicks ticks_of(std::string_view stat, std::span<const int> processors);
 
 // The share of `processors` over an interval of this many seconds.
 double background_share(const ProcessorTimes& before, const ProcessorTimes& after, double seconds,
-                       int processors);
+                        int processors);
 
 }  // namespace weft

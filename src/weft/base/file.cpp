@@ -34,7 +34,7 @@ constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;  // read and write tra
 
 Error failure(std::string_view verb, const std::string& path, int code, std::string hint = {}) {
   return environment_error(fmt::format("cannot {} {}: {}", verb, path, std::generic_category().message(code)),
-                     std::move(hint));
+                           std::move(hint));
 }
 
 // A hint for a missing file: the most similar name in its folder.
@@ -203,7 +203,7 @@ Result<std::string> read_file(const std::string& path, std::int64_t most_bytes) 
     }
   } catch (const std::bad_alloc&) {
     return environment_error(fmt::format("cannot read {}: not enough memory for {}", path,
-                                   print_bytes(static_cast<double>(about.st_size))));
+                                         print_bytes(static_cast<double>(about.st_size))));
   }
   bytes.resize(filled);
   return bytes;

@@ -23,12 +23,13 @@ namespace {
 constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
 
 Error cannot(std::string_view verb, std::string_view path, int code) {
-  return environment_error(fmt::format("cannot {} {}: {}", verb, path, std::generic_category().message(code)));
+  return environment_error(
+      fmt::format("cannot {} {}: {}", verb, path, std::generic_category().message(code)));
 }
 
 Error is_link(std::string_view what, std::string_view path) {
   return environment_error(fmt::format("expected a {}, found a link: {}", what, path),
-                     fmt::format("name the {} itself", what));
+                           fmt::format("name the {} itself", what));
 }
 
 // Checks the open file itself, since its name may refer to another file by now.
@@ -42,9 +43,9 @@ Status check_private(int descriptor, std::string_view what, const std::string& p
                                          ::geteuid(), path, about.st_uid),
                              "use one that you own");
   if ((about.st_mode & kOthersWrite) != 0)
-    return environment_error(fmt::format("expected a {} that only its owner may write to: {} has mode {:04o}", what,
-                                   path, about.st_mode & 07777),
-                       fmt::format("chmod go-w {}", path));
+    return environment_error(fmt::format("expected a {} that only its owner may write to: {} has mode {:04o}",
+                                         what, path, about.st_mode & 07777),
+                             fmt::format("chmod go-w {}", path));
   return {};
 }
 
@@ -157,7 +158,7 @@ Result<std::optional<std::string>> PrivateFolder::read(const std::string& name,
     bytes.append(some.data(), static_cast<std::size_t>(got));
     if (static_cast<std::int64_t>(bytes.size()) > most_bytes)
       return environment_error(fmt::format("{} is too large: expected at most {}", path,
-                                     print_bytes(static_cast<double>(most_bytes))));
+                                           print_bytes(static_cast<double>(most_bytes))));
   }
 }
 

@@ -30,7 +30,8 @@ class FileSource final : public ByteSource {
     do got = ::read(file_.number(), block_.data(), block_.size());
     while (got < 0 && errno == EINTR);
     if (got < 0)
-      return environment_error(fmt::format("cannot read {}: {}", path_, std::generic_category().message(errno)));
+      return environment_error(
+          fmt::format("cannot read {}: {}", path_, std::generic_category().message(errno)));
     read_ += got;
     return std::string_view(block_).substr(0, static_cast<std::size_t>(got));
   }

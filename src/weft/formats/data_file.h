@@ -18,7 +18,7 @@
 
 namespace weft::formats {
 
-constexpr std::int64_t kMostFileBytes = std::int64_t{64} << 30;  // for files read into memory as a whole
+constexpr std::int64_t kMostFileBytes = std::int64_t{64} << 30;     // for files read into memory as a whole
 constexpr std::int64_t kMostInflatedBytes = std::int64_t{4} << 30;  // a small .gz can inflate to a huge text
 
 // Reads every row of the file. Fails at the first value that does not fit its field and reports its

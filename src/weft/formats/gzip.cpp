@@ -92,7 +92,7 @@ class GzipSource final : public ByteSource {
         rest_ = bytes;
         if (rest_.empty())
           return environment_error(fmt::format("{} is truncated after {} bytes", path_, total_),
-                             "download the file again");
+                                   "download the file again");
       }
     }
     return std::string_view(out_).substr(0, filled);

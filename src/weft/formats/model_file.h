@@ -64,9 +64,9 @@ struct ModelNode {
   std::int64_t window = 1, stride = 1, groups = 1;  // window: edge of a pool's window
   std::int64_t pad_high = 0, pad_wide = 0;          // on each side
   std::size_t axis = 0;
-  std::vector<std::size_t> order;   // transpose and reduce: result dim i is operand dim order[i]
-  double number = 0;                // scale: factor; norms: epsilon
-  std::int64_t begin = 0, end = 0;  // slice
+  std::vector<std::size_t> order;                // transpose and reduce: result dim i is operand dim order[i]
+  double number = 0;                             // scale: factor; norms: epsilon
+  std::int64_t begin = 0, end = 0;               // slice
   std::vector<std::vector<std::size_t>> labels;  // einsum, per operand; result dim i has label i
 };
 

@@ -10,9 +10,9 @@
 
 #include "weft/base/nearest.h"
 #include "weft/base/number.h"
+#include "weft/formats/msccl_keywords.h"
 #include "weft/formats/msccl_rules.h"
 #include "weft/formats/msccl_target.h"
-#include "weft/formats/msccl_keywords.h"
 #include "weft/formats/msccl_xml_step.h"
 #include "weft/formats/xml_document.h"
 

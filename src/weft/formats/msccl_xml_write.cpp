@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "weft/formats/msccl_rules.h"
 #include "weft/formats/msccl_keywords.h"
+#include "weft/formats/msccl_rules.h"
 #include "weft/formats/msccl_xml.h"
 #include "weft/formats/xml_document.h"
 

@@ -279,8 +279,9 @@ class NpyReader {
   }
 
   Error few_bytes(const Header& header, std::int64_t row_bytes, std::size_t found) const {
-    return environment_error(fmt::format("{} is truncated: its header states {} rows of {} bytes, found {} bytes",
-                                   path_, header.shape[0], row_bytes, found));
+    return environment_error(
+        fmt::format("{} is truncated: its header states {} rows of {} bytes, found {} bytes", path_,
+                    header.shape[0], row_bytes, found));
   }
 
   template <class Stored>

@@ -137,7 +137,7 @@ class ZipReader {
 
   Error damaged() const {
     return environment_error(fmt::format("{} is damaged: its zip directory is invalid", path_),
-                       "download the file again");
+                             "download the file again");
   }
 
   // The end record may be followed by a comment of up to 65,535 bytes.
@@ -189,7 +189,8 @@ class ZipReader {
         }
       extra.remove_prefix(4 + size);
     }
-    return entry.packed != kZip64Sentinel && entry.unpacked != kZip64Sentinel && entry.place != kZip64Sentinel;
+    return entry.packed != kZip64Sentinel && entry.unpacked != kZip64Sentinel &&
+           entry.place != kZip64Sentinel;
   }
 
   std::string_view bytes_, path_;

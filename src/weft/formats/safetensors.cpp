@@ -13,9 +13,9 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/base/crc32c.h"
-#include "weft/base/parallel_for.h"
 #include "weft/base/file.h"
 #include "weft/base/hash.h"
+#include "weft/base/parallel_for.h"
 #include "weft/formats/mapped_file.h"
 #include "weft/formats/safetensors_header.h"
 #include "weft/formats/value.h"
@@ -143,8 +143,9 @@ Status check_layout(std::vector<const HeaderTensor*> tensors, std::int64_t data,
   std::int64_t promised = 0;
   for (const HeaderTensor* tensor : tensors) promised = std::max(promised, tensor->end);
   if (promised > data)
-    return environment_error(fmt::format("{} is truncated: header states {} bytes, found {}", path, promised, data),
-                       "download or save the file again");
+    return environment_error(
+        fmt::format("{} is truncated: header states {} bytes, found {}", path, promised, data),
+        "download or save the file again");
   std::int64_t at = 0;
   const HeaderTensor* before = nullptr;
   for (const HeaderTensor* tensor : tensors) {
@@ -191,8 +192,8 @@ Status verify(Checkpoint& checkpoint, std::string_view path) {
       checksum(cover.value_or(Cover::stretches), metadata, checkpoint.tensors, checkpoint.foreign);
   if (!ours || !summed || sum->second != found)
     return environment_error(fmt::format("{} is damaged: expected checksum {}, found {}", path,
-                                   summed ? shown(sum->second) : "none", found),
-                       "load an older checkpoint");
+                                         summed ? shown(sum->second) : "none", found),
+                             "load an older checkpoint");
   metadata.erase(writer);
   metadata.erase(sum);
   return {};
@@ -259,7 +260,7 @@ Status save(const std::string& path, const Checkpoint& checkpoint) {
 Result<Checkpoint> parse_safetensors(std::string_view bytes, std::string_view path) {
   if (bytes.size() < kLengthBytes)
     return environment_error(fmt::format("{} is truncated: expected at least {} bytes, found {}", path,
-                                   kLengthBytes, bytes.size()));
+                                         kLengthBytes, bytes.size()));
   std::uint64_t length = 0;
   std::memcpy(&length, bytes.data(), kLengthBytes);
   bytes.remove_prefix(kLengthBytes);

@@ -203,8 +203,8 @@ std::optional<std::string> Binder::as_call_argument(const LayerInput& given, std
 // Replacements for a call whose indices do not match: the likeliest call, or several that are
 // equally likely. Empty if there are too many, or if renaming is not enough.
 std::vector<std::string> Binder::candidate_calls(const syntax::Source& source,
-                                                const syntax::CreateLayer& layer,
-                                                std::span<const LayerInput> inputs) {
+                                                 const syntax::CreateLayer& layer,
+                                                 std::span<const LayerInput> inputs) {
   std::vector<SymbolList> wanted(inputs.size());
   std::vector<std::vector<Meaning>> meant(inputs.size());
   std::vector<char> renames(inputs.size(), 0);
@@ -313,7 +313,7 @@ bool Binder::binds(const std::string& call) {
 // A hint for a call whose indices do not match. REQUIRES: the layer's frame is the last one. The
 // frame is left.
 std::string Binder::suggest_call(const syntax::Source& source, const syntax::CreateLayer& layer,
-                                   std::span<const LayerInput> inputs) {
+                                 std::span<const LayerInput> inputs) {
   std::string words = fmt::format("rename indices with AS: {}", signature(layer));
   if (std::exchange(tries_, true)) return words;
   std::vector<std::string> calls = candidate_calls(source, layer, inputs);

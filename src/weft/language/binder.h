@@ -133,10 +133,10 @@ class Binder {
                                        std::span<const IndexNames> tied);
   std::optional<std::string> as_call_argument(const LayerInput& given, std::span<const Symbol> names);
   std::vector<std::string> candidate_calls(const syntax::Source& source, const syntax::CreateLayer& layer,
-                                          std::span<const LayerInput> inputs);
+                                           std::span<const LayerInput> inputs);
   bool binds(const std::string& call);
   std::string suggest_call(const syntax::Source& source, const syntax::CreateLayer& layer,
-                             std::span<const LayerInput> inputs);
+                           std::span<const LayerInput> inputs);
   plan::ScopeId scope_of_call(const syntax::Source& source);
   Symbol unique_scope_name(plan::ScopeId parent, std::string_view name);
   Status count_step(Span span);  // fails when the plan exceeds its limit or is cancelled
@@ -312,7 +312,7 @@ class Binder {
   std::vector<Undo> undo_;
   Repeat* repeat_ = nullptr;
   std::unordered_map<std::uint64_t, std::uint32_t> scope_names_;  // (parent, name) -> uses so far
-  std::unordered_set<std::uint32_t> stated_orders_;                 // values with a stated index order
+  std::unordered_set<std::uint32_t> stated_orders_;               // values with a stated index order
   std::vector<StateUpdate> updates_;
   std::vector<TopKNode> top_ks_;
   plan::ValueId step_;

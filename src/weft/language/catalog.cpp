@@ -10,8 +10,8 @@
 #include "weft/base/nearest.h"
 #include "weft/language/bind.h"
 #include "weft/language/define_cluster.h"
-#include "weft/language/user_function.h"
 #include "weft/language/parser.h"
+#include "weft/language/user_function.h"
 
 namespace weft::language {
 

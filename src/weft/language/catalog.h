@@ -53,7 +53,7 @@ using Named = std::map<std::string, T, std::less<>>;
 struct Catalog {
   Named<cluster::Device> devices;
   Named<cluster::Cluster> clusters;
-  Named<cluster::Stack> stacks;  // software that trains; `weft` ships
+  Named<cluster::Stack> stacks;             // software that trains; `weft` ships
   Named<std::vector<std::string>> origins;  // of clusters created from logs: measured values and assumptions
   Named<FunctionDefinition> functions;
   Named<LayerDefinition> layers;

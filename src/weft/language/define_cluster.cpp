@@ -107,7 +107,8 @@ Status take_rates(cluster::Device& device, const syntax::Value& value) {
   }
   std::string hint = did_you_mean(value.text, names);
   return user_error(fmt::format("unknown rates: {}", value.text.empty() ? "a number" : value.text),
-                    hint.empty() ? fmt::format("rates are a file, or those of {}", fmt::join(names, ", ")) : std::move(hint),
+                    hint.empty() ? fmt::format("rates are a file, or those of {}", fmt::join(names, ", "))
+                                 : std::move(hint),
                     value.span);
 }
 

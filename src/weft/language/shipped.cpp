@@ -38,7 +38,8 @@ void define_all(Catalog& catalog, const std::shared_ptr<const ParsedText>& sourc
 
 void load_shipped(Catalog& catalog) {
   std::vector<std::shared_ptr<const ParsedText>> sources;
-  for (const std::span<const EmbeddedFile> files : {embedded_clusters(), embedded_stacks(), embedded_models()}) {
+  for (const std::span<const EmbeddedFile> files :
+       {embedded_clusters(), embedded_stacks(), embedded_models()}) {
     for (const EmbeddedFile& file : files) {
       auto parsed = parse_and_keep(file.text);
       WEFT_CHECK(parsed.ok(), fmt::format("{}: {}", file.path, parsed.error().message));
@@ -46,7 +47,8 @@ void load_shipped(Catalog& catalog) {
     }
   }
   using enum syntax::StatementKind;
-  for (const syntax::StatementKind kind : {create_device, create_cluster, create_stack, create_layer, create_model})
+  for (const syntax::StatementKind kind :
+       {create_device, create_cluster, create_stack, create_layer, create_model})
     for (const auto& source : sources) define_all(catalog, source, kind);
 }
 

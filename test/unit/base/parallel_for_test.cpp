@@ -21,10 +21,10 @@ TEST(ParallelFor, RethrowsExceptionsOfJobs) {
   for (std::size_t culprit = 0; culprit < 20; ++culprit) {
     std::atomic<int> done = 0;
     EXPECT_THROW(parallel_for(20,
-                        [&](std::size_t j) {
-                          if (j == culprit) throw std::bad_alloc();
-                          ++done;
-                        }),
+                              [&](std::size_t j) {
+                                if (j == culprit) throw std::bad_alloc();
+                                ++done;
+                              }),
                  std::bad_alloc);
     EXPECT_LT(done, 20);
   }

@@ -43,7 +43,9 @@ class Elsewhere final : public Job {
                                                        Topic topic) override {
     return job_->agree_on_survivors(members, topic);
   }
-  void on_doctor_query(std::function<std::string()> answer) override { job_->on_doctor_query(std::move(answer)); }
+  void on_doctor_query(std::function<std::string()> answer) override {
+    job_->on_doctor_query(std::move(answer));
+  }
   void leave() override { job_->leave(); }
 
  private:

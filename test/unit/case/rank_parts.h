@@ -33,6 +33,6 @@ inline Status tell_what_it_is(const std::shared_ptr<transport::Job>& job, std::s
 }
 
 inline constexpr run::NamedRankFunction kRankParts[] = {{"fail as rank two", &fail_as_rank_two},
-                                                {"tell what it is", &tell_what_it_is}};
+                                                        {"tell what it is", &tell_what_it_is}};
 
 }  // namespace weft::session

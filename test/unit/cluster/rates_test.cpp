@@ -38,7 +38,8 @@ TEST(RatesTest, EstimatesABaseTimesTheInterpolatedGrids) {
   const double base = 2e-6 + 2 * m * n * k / 1e14 + (2 * (m * k + n * k) + 2 * m * n) / 1e12;
   EXPECT_NEAR(*rates->product_seconds("bf16", m, n, k), base * std::exp(0.3), 1e-12);
   EXPECT_NEAR(*rates->product_seconds("bf16", 1024, 1 << 20, k),
-              (2e-6 + 2. * 1024 * (1 << 20) * k / 1e14 + (2. * (1024 + (1 << 20)) * k + 2. * 1024 * (1 << 20)) / 1e12) *
+              (2e-6 + 2. * 1024 * (1 << 20) * k / 1e14 +
+               (2. * (1024 + (1 << 20)) * k + 2. * 1024 * (1 << 20)) / 1e12) *
                   std::exp(0.4),
               1e-9)
       << "beyond its knots a grid is constant";
@@ -48,9 +49,7 @@ TEST(RatesTest, EstimatesABaseTimesTheInterpolatedGrids) {
   EXPECT_EQ(rates->attention_gradient_share, 0.8);
 }
 
-TEST(RatesTest, ReadsWhatItPrints) {
-  EXPECT_EQ(print(read_rates(kRates, "card.rates").value()), kRates);
-}
+TEST(RatesTest, ReadsWhatItPrints) { EXPECT_EQ(print(read_rates(kRates, "card.rates").value()), kRates); }
 
 TEST(RatesTest, ErrorsNameTheLine) {
   const auto message = [](std::string_view text) {
@@ -61,11 +60,13 @@ TEST(RatesTest, ErrorsNameTheLine) {
   EXPECT_EQ(message("table product bf16\n"), "a:1: expected `rates NAME`, found \"table\"");
   EXPECT_EQ(message("rates x\ntable prodct bf16\n"), "a:2: unknown kind of table: prodct");
   EXPECT_EQ(message("rates x\ntable product bf16\nbase 0 0 0\n"), "a:3: a base of zeros estimates no time");
-  EXPECT_EQ(message("rates x\ntable product bf16\ngrid q 1\n"), "a:3: a table of kind product has no feature q");
+  EXPECT_EQ(message("rates x\ntable product bf16\ngrid q 1\n"),
+            "a:3: a table of kind product has no feature q");
   EXPECT_EQ(message("rates x\ntable product bf16\ngrid m 2 1\n"), "a:3: knots must ascend");
   EXPECT_EQ(message("rates x\ntable product bf16\nbase 1e-6 0 0\ngrid m 1 2\n5\n"),
             "a:6: the grid before has 2 nodes, found 1 values");
-  EXPECT_EQ(message("rates x\ntable product bf16\ngrid m 1\n5 6\n"), "a:4: the grid has 1 nodes, found more values");
+  EXPECT_EQ(message("rates x\ntable product bf16\ngrid m 1\n5 6\n"),
+            "a:4: the grid has 1 nodes, found more values");
   EXPECT_EQ(message("rates x\ntable product bf16\n"), "a:3: the table product bf16 has no base");
   EXPECT_EQ(message("rates x\ntable product bf16\ngrid m 1\nnan\n"), "a:4: unknown word: nan");
 }

@@ -440,7 +440,8 @@ TEST(Direct, ReduceScatterReadsThroughTheKernel) {
         const Buffers buffers(call, ranks, rank, number, number % 4 < 2, nullptr);
         Operation* const operation = group.start(call, static_cast<std::uint64_t>(number));
         if (number > 2) {
-          EXPECT_EQ(operation->algorithm(), name(scatters ? DirectAlgorithm::single_copy : DirectAlgorithm::two_shot));
+          EXPECT_EQ(operation->algorithm(),
+                    name(scatters ? DirectAlgorithm::single_copy : DirectAlgorithm::two_shot));
         }
         ASSERT_TRUE(drive(group, *operation, pace).ok());
         group.finish(operation);

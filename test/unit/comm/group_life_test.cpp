@@ -151,7 +151,7 @@ TEST_P(GroupLifeOver, SeveralThreadsCallConcurrently) {
 
 TEST_P(GroupLifeOver, GrowsByNewRanks) {
   const RendezvousPoint place{fmt::format("grow-test-{}-{}", ::getpid(), name(GetParam())),
-                           "a secret of this test alone", 10s};
+                              "a secret of this test alone", 10s};
   const auto check = [](Communicator& grown) {
     const std::int32_t mine = grown.rank() + 1;
     std::vector<std::int32_t> all(4);

@@ -140,8 +140,7 @@ TEST(BenchTurns, ABatchTakesAboutTenMilliseconds) {
   EXPECT_EQ(measure::calls_per_batch(1e-3), 10);
   EXPECT_EQ(measure::calls_per_batch(1), 1);
   EXPECT_EQ(measure::calls_per_batch(1e-12), measure::calls_per_batch(0));
-  EXPECT_EQ(measure::calls_per_batch(std::numeric_limits<double>::quiet_NaN()),
-            measure::calls_per_batch(0));
+  EXPECT_EQ(measure::calls_per_batch(std::numeric_limits<double>::quiet_NaN()), measure::calls_per_batch(0));
 }
 
 // The expected output of every rank, computed by hand from the inputs that the pattern writes.
@@ -373,7 +372,8 @@ TEST(BenchRequests, ReportInvalidArguments) {
   using B = command::Bench;
   EXPECT_NE(complaint([](B& b) { b.collectives.clear(); }).find("found none"), std::string::npos);
   EXPECT_NE(complaint([](B& b) { b.collectives = {"all-reduct"}; }).find("all_reduce"), std::string::npos);
-  EXPECT_NE(complaint([](B& b) { b.collectives = {"barrier"}; }).find("cannot measure barrier"), std::string::npos);
+  EXPECT_NE(complaint([](B& b) { b.collectives = {"barrier"}; }).find("cannot measure barrier"),
+            std::string::npos);
   EXPECT_NE(complaint([](B& b) { b.ranks = {1}; }).find("2 to 256 ranks"), std::string::npos);
   EXPECT_NE(complaint([](B& b) { b.transports = {"smh"}; }).find("shm"), std::string::npos);
   EXPECT_NE(complaint([](B& b) { b.against = {"openmp"}; }).find("openmpi"), std::string::npos);

@@ -368,7 +368,7 @@ StepCosts arbitrary_costs() {
           },
           [=](const program::Exchange& exchange, std::size_t axis, std::int64_t bytes) {
             return ExchangeCost{draw(axis, 1), draw(exchange.node.value, static_cast<std::uint64_t>(bytes)),
-                                 "ring", Source::datasheet};
+                                "ring", Source::datasheet};
           }};
 }
 

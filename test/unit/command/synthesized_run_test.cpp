@@ -126,8 +126,8 @@ TEST(SynthesizedRun, APlanRunsTheTreesItNames) {
   Session session;
   EXPECT_EQ(session.execute("SET algorithm = 'all_reduce_trees(pieces=2, shape=full)'").exit_code,
             ExitCode::ok);
-  const Reply explained =
-      session.execute("EXPLAIN (COLLECTIVES) TRAIN digits_mlp ON LOCAL 2 WITH (distribution = 'rank=2: slice b')");
+  const Reply explained = session.execute(
+      "EXPLAIN (COLLECTIVES) TRAIN digits_mlp ON LOCAL 2 WITH (distribution = 'rank=2: slice b')");
   EXPECT_NE(explained.output.find("trees(pieces=2, shape=full)"), std::string::npos)
       << explained.output << explained.complaint;
 }

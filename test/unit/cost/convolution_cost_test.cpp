@@ -109,9 +109,11 @@ TEST(ConvolutionCost, MatrixLayoutsNeedNoConversion) {
   };
   EXPECT_EQ(cost({256, 128, 56, 1, 1}).layout_conversion_seconds, 0);
   EXPECT_EQ(cost({256, 128, 56, 1, 1}).efficiency, 1);
-  EXPECT_GT(cost({256, 128, 14, 1, 1}).layout_conversion_seconds, 0);  // 196 points of 2 bytes are not whole words
+  EXPECT_GT(cost({256, 128, 14, 1, 1}).layout_conversion_seconds,
+            0);  // 196 points of 2 bytes are not whole words
   EXPECT_GT(cost({256, 128, 56, 1, 2}).layout_conversion_seconds, 0);
-  EXPECT_GT(cost({256, 128, 56, 3, 1}).layout_conversion_seconds, cost({256, 128, 28, 3, 1}).layout_conversion_seconds);
+  EXPECT_GT(cost({256, 128, 56, 3, 1}).layout_conversion_seconds,
+            cost({256, 128, 28, 3, 1}).layout_conversion_seconds);
   EXPECT_LT(cost({64, 64, 56, 3, 1}).efficiency, 1);
   EXPECT_TRUE(cost({8, 64, 56, 3, 1}).uses_matrix_unit);
   EXPECT_FALSE(cost({3, 64, 56, 3, 1}).uses_matrix_unit);

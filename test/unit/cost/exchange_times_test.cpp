@@ -101,7 +101,9 @@ TEST_F(ExchangeTimesTest, DistinguishesReductionsWithServers) {
   EXPECT_EQ(transport_without_servers("shm"), "shm");
   learn_two_ranks(transport_with_servers("shm", 2));
   const auto knows = [&](std::int64_t servers) {
-    return read(transport_with_servers("shm", servers)).price(Kind::all_reduce, 2, 16, by_the_byte).has_value();
+    return read(transport_with_servers("shm", servers))
+        .price(Kind::all_reduce, 2, 16, by_the_byte)
+        .has_value();
   };
   EXPECT_TRUE(knows(2));
   EXPECT_FALSE(knows(0));

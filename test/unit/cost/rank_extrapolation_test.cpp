@@ -31,10 +31,11 @@ TEST(RankExtrapolationTest, ExtrapolatesRegularAlgorithmsExactly) {
   for (const auto& algorithm : algorithms)
     for (const std::int32_t ranks : {16, 64, 128, 1024})
       for (const double bytes : {1e3, 1e6, 1e9}) {
-        const double carried = extrapolated_seconds(algorithm.growth, ranks, bytes, 8, [&](auto among, double size) {
-          EXPECT_LE(among, 16);
-          return algorithm.seconds(among, size);
-        });
+        const double carried =
+            extrapolated_seconds(algorithm.growth, ranks, bytes, 8, [&](auto among, double size) {
+              EXPECT_LE(among, 16);
+              return algorithm.seconds(among, size);
+            });
         EXPECT_NEAR(carried, algorithm.seconds(ranks, bytes), 1e-9 * carried) << ranks << " " << bytes;
       }
 }

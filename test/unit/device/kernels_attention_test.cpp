@@ -144,7 +144,7 @@ TEST(KernelsAttention, GradientMatchesItsDefinition) {
          dk = unwritten(static_cast<std::int64_t>(c.k.size())),
          dv = unwritten(static_cast<std::int64_t>(c.v.size()));
     attend_gradient(c.how, 0, Case::kHeads, c.q.data(), c.k.data(), c.v.data(), y.data(), sums.data(),
-                c.dy.data(), c.mask_or_none(), {dq.data(), dk.data(), dv.data()}, room.data());
+                    c.dy.data(), c.mask_or_none(), {dq.data(), dk.data(), dv.data()}, room.data());
     auto operands = c.operands();
     const std::string row = fmt::format("h=2,g={},s={}", shape.sharing, shape.queries);
     operands.push_back({fmt::format("f32[{},f={}]", row, shape.values), y});
@@ -186,11 +186,12 @@ BothSlopes both_slopes(const Case& c, const std::array<const NarrowRows*, 4>& q_
   const NarrowRows y_read(q->dtype, y);  // also rounds y
   BothSlopes made{{c.q, c.k, c.v}, {*q, *k, *v}};
   auto& [dq, dk, dv] = made.wide;
-  attend_gradient(c.how, 0, Case::kHeads, c.q.data(), c.k.data(), c.v.data(), y.data(), sums.data(), c.dy.data(),
-              c.mask_or_none(), {dq.data(), dk.data(), dv.data()}, room.data());
+  attend_gradient(c.how, 0, Case::kHeads, c.q.data(), c.k.data(), c.v.data(), y.data(), sums.data(),
+                  c.dy.data(), c.mask_or_none(), {dq.data(), dk.data(), dv.data()}, room.data());
   auto& [dq_to, dk_to, dv_to] = made.narrow;
   attend_gradient(c.how, 0, Case::kHeads, q->input(), k->input(), v->input(), y_read.input(), sums.data(),
-              dy->input(), c.mask_or_none(), {dq_to.output(), dk_to.output(), dv_to.output()}, room.data());
+                  dy->input(), c.mask_or_none(), {dq_to.output(), dk_to.output(), dv_to.output()},
+                  room.data());
   return made;
 }
 

@@ -3,8 +3,8 @@
 #include "distribute_case.h"
 
 #include "weft/parallel/distribute/convert.h"
-#include "weft/parallel/distribute/index_roles.h"
 #include "weft/parallel/distribute/decompose_nodes.h"
+#include "weft/parallel/distribute/index_roles.h"
 #include "weft/plan/graph/text.h"
 #include "weft/plan/spmd/localize.h"
 

@@ -12,10 +12,10 @@
 #include "distribute_case.h"
 #include "mutated_plan.h"
 #include "two_steps.h"
-#include "weft/parallel/distribute/requirements.h"
 #include "weft/parallel/distribute/proof_meshes.h"
 #include "weft/parallel/distribute/prove.h"
 #include "weft/parallel/distribute/replay.h"
+#include "weft/parallel/distribute/requirements.h"
 #include "weft/parallel/distribute/shrink.h"
 #include "weft/parallel/distribute/trace_origins.h"
 

@@ -520,7 +520,8 @@ class MeetingExchanger final : public Exchanger {
     std::unique_lock lock(mutex);
     const bool met = changed.wait_for(lock, 20s, [&] { return stopped > 0 || (started > 1 && fails != 1); });
     if (stopped > 0) return environment_error("stopped");
-    return met ? Status() : Status(environment_error("the second was not started while the first was under way"));
+    return met ? Status()
+               : Status(environment_error("the second was not started while the first was under way"));
   }
   void stop(const Error& why) override {
     const std::lock_guard lock(mutex);

@@ -94,7 +94,8 @@ std::string of_task() {
 }
 
 // Ends the process as the program would: prints the error and exits with its code.
-[[noreturn]] void run_broken(std::string_view text, unsigned long long good_steps, const FlightRecorderOptions& how) {
+[[noreturn]] void run_broken(std::string_view text, unsigned long long good_steps,
+                             const FlightRecorderOptions& how) {
   auto gpu = device::cuda::Gpu::open(0, true);
   program::Program program = program_for_gpu();
   auto device = std::make_shared<BrokenGpu>(*gpu, program.tasks[kTask].unit, std::string(text));

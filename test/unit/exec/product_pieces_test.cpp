@@ -55,7 +55,7 @@ TEST(ProductPieces, DoNotSplitWithoutGain) {
   for (program::Operand* operand : {&product.a, &product.b, &product.c}) operand->row_stride = 40;
   const ProductPiece whole{.m = 17, .n = 25, .k = 31};
   EXPECT_EQ(split_evenly(product, 1 << 20), std::vector{whole});  // too little work
-  product.b.row_stride = 41;                                     // unaligned rows
+  product.b.row_stride = 41;                                      // unaligned rows
   EXPECT_EQ(split_evenly(product, 1), std::vector{whole});
 }
 

@@ -153,8 +153,7 @@ TEST_F(MeasuredPlan, ANodeThatDidNotRunHasNoTime) {
 
 TEST_F(MeasuredPlan, ComparesMemoryWithTheMinimum) {
   measure({0, 1e-6, 1e-6, 1e-6, 1e-6, 1e-6, 1e-6}, 1, 6e-6);
-  EXPECT_NE(print_text(made_).find("\nmemory 9 KiB; no packing takes less than 8 KiB\n"),
-            std::string::npos);
+  EXPECT_NE(print_text(made_).find("\nmemory 9 KiB; no packing takes less than 8 KiB\n"), std::string::npos);
   made_.measured->memory_bytes = 8192;
   EXPECT_NE(print_text(made_).find("\nmemory 8 KiB, the lower bound for any packing\n"), std::string::npos);
 }

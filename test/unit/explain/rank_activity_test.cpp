@@ -19,8 +19,8 @@ const steady_clock::time_point kBegin{};
 TEST(RankActivity, RatesAreSinceTheLastSnapshot) {
   const auto before = snapshot_of({patient(0, "tallies 1\nall_reduce 100 4096 0 0 0.5\n")}, kBegin);
   const auto now = snapshot_of({patient(0, "tallies 1\nall_reduce 120 2004096 1 0 1.0\nbarrier 4 0 0 1 0\n"),
-                               patient(1, "tallies 1\n")},
-                              kBegin + std::chrono::seconds(2));
+                                patient(1, "tallies 1\n")},
+                               kBegin + std::chrono::seconds(2));
   EXPECT_EQ(print_text(now, before, 100),
             "rank  process  calls     bytes  in calls  waits  faults  calls/s    rate  busy\n"
             "   0     4711    124  1.91 MiB       1 s      1       1       12  1 MB/s   25%\n"

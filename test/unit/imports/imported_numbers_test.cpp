@@ -264,9 +264,9 @@ Rows parallel_hidden(DrawnCheckpoint& drawn, const Parallel& model) {
         v[s].insert(v[s].end(), at(groups + 1), at(groups + 2));
       }
     AttentionGeometry of{.heads = model.heads,
-                 .key_heads = model.key_heads,
-                 .size = size,
-                 .scale = 1 / std::sqrt(static_cast<double>(size))};
+                         .key_heads = model.key_heads,
+                         .size = size,
+                         .scale = 1 / std::sqrt(static_cast<double>(size))};
     if (model.alibi)
       of.slope = [](std::size_t head) {
         return head < 4 ? std::pow(2.0, -2.0 * static_cast<double>(head + 1)) : 0;

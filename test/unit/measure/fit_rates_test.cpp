@@ -24,7 +24,9 @@ std::vector<RateRow> rows_of(const std::filesystem::path& path) {
   return read_rate_rows(text, path.filename().string()).value();
 }
 
-std::filesystem::path data(std::string_view name) { return std::filesystem::path(WEFT_SOURCE_DIR) / "test/data" / name; }
+std::filesystem::path data(std::string_view name) {
+  return std::filesystem::path(WEFT_SOURCE_DIR) / "test/data" / name;
+}
 
 TEST(FitRatesTest, RecoversMadeUpProducts) {
   const auto fits = fit_rates(rows_of(data("made_up_products.csv")), {}).value();
@@ -49,10 +51,13 @@ TEST(FitRatesTest, RefusesBadTables) {
   };
   EXPECT_EQ(message(""), "a.csv:0: expected a header with the names of columns, found nothing");
   EXPECT_EQ(message("gpu,dtype,m,n,k,us\n"), "a.csv:1: expected rows below the header, found none");
-  EXPECT_EQ(message("gpu,dtype,m,n,us\n"), "a.csv:1: expected a column k in a table of products, found gpu, dtype, m, n, us");
+  EXPECT_EQ(message("gpu,dtype,m,n,us\n"),
+            "a.csv:1: expected a column k in a table of products, found gpu, dtype, m, n, us");
   EXPECT_EQ(message("gpu,dtype,m,n,k,us\nx,bf16,1,2,3\n"), "a.csv:2: expected 6 values, found 5");
-  EXPECT_EQ(message("gpu,dtype,m,n,k,us\nx,bf16,1,2,0,4\n"), "a.csv:2: expected k of at least 1, found \"0\"");
-  EXPECT_EQ(message("gpu,dtype,m,n,k,us\nx,bf16,1,2,3,nan\n"), "a.csv:2: expected us of at least 1e-06, found \"nan\"");
+  EXPECT_EQ(message("gpu,dtype,m,n,k,us\nx,bf16,1,2,0,4\n"),
+            "a.csv:2: expected k of at least 1, found \"0\"");
+  EXPECT_EQ(message("gpu,dtype,m,n,k,us\nx,bf16,1,2,3,nan\n"),
+            "a.csv:2: expected us of at least 1e-06, found \"nan\"");
   EXPECT_EQ(message("gpu,gpu,m\n"), "a.csv:1: the column gpu is given twice");
   const auto rows = read_rate_rows("gpu,dtype,m,n,k,us\nx,bf16,1,2,3,4\n", "a.csv").value();
   EXPECT_EQ(fit_rates(rows, {.device = "y"}).error().message, "no rows of the device y");
@@ -61,25 +66,30 @@ TEST(FitRatesTest, RefusesBadTables) {
 // Median errors on the half of the shapes that was not fitted. A100's attention was measured twice, with times
 // that differ by 1.4 at the same shape; a collective is held out with all its sizes.
 TEST(FitRatesTest, MeetsNvidiasTablesOnUnseenShapes) {
-  const std::filesystem::path folder = std::filesystem::path(WEFT_SOURCE_DIR) / "../shared/corpus/device-sweeps";
+  const std::filesystem::path folder =
+      std::filesystem::path(WEFT_SOURCE_DIR) / "../shared/corpus/device-sweeps";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "the corpus of device sweeps is not here";
-  const std::map<std::string, double> bounds = {{"product", 0.08}, {"prefill", 0.05}, {"decode", 0.07}, {"mamba2", 0.15}};
+  const std::map<std::string, double> bounds = {
+      {"product", 0.08}, {"prefill", 0.05}, {"decode", 0.07}, {"mamba2", 0.15}};
   for (const std::string file : {"gemm", "attention_prefill", "attention_decode", "mamba2"}) {
     const auto rows = rows_of(folder / (file + ".csv.gz"));
     const auto fits = fit_rates(rows, {.device = "h100"}).value();
     for (const RateErrors& errors : fits[0].errors)
-      EXPECT_LT(errors.median, bounds.at(std::string(name(errors.kind)))) << errors.variant << " " << errors.part;
+      EXPECT_LT(errors.median, bounds.at(std::string(name(errors.kind))))
+          << errors.variant << " " << errors.part;
   }
 }
 
 // Every number of GPUs of a collective left out in turn: what the others and sibling devices foretell.
 TEST(FitRatesTest, CollectivesFollowTheirSiblings) {
-  const std::filesystem::path path = std::filesystem::path(WEFT_SOURCE_DIR) / "../shared/corpus/device-sweeps/nccl.csv.gz";
+  const std::filesystem::path path =
+      std::filesystem::path(WEFT_SOURCE_DIR) / "../shared/corpus/device-sweeps/nccl.csv.gz";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "the corpus of device sweeps is not here";
   const auto rows = rows_of(path);
   std::vector<double> errors;
   for (const auto& [device, collective, gpus] :
-       {std::tuple("h200", "all_gather", 4.0), std::tuple("b200", "reduce_scatter", 8.0), std::tuple("a100", "all_reduce", 4.0)}) {
+       {std::tuple("h200", "all_gather", 4.0), std::tuple("b200", "reduce_scatter", 8.0),
+        std::tuple("a100", "all_reduce", 4.0)}) {
     std::vector<const RateRow*> others;
     std::vector<RateRow> left_out;
     for (const RateRow& row : rows)
@@ -93,7 +103,8 @@ TEST(FitRatesTest, CollectivesFollowTheirSiblings) {
       cluster::Rates rates;
       rates.device = fitted;
       rates.tables = std::move(tables);
-      for (const RateErrors& of : errors_of(rates, left_out)) EXPECT_LT(of.median, 0.1) << device << " " << collective;
+      for (const RateErrors& of : errors_of(rates, left_out))
+        EXPECT_LT(of.median, 0.1) << device << " " << collective;
     }
   }
 }

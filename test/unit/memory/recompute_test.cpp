@@ -16,9 +16,9 @@
 #include "weft/program/memory/recompute.h"
 #include "weft/program/memory/recompute_chain.h"
 #include "weft/program/memory/recompute_greedy.h"
-#include "weft/program/memory/recompute_replay.h"
 #include "weft/program/memory/recompute_least.h"
 #include "weft/program/memory/recompute_polish.h"
+#include "weft/program/memory/recompute_replay.h"
 
 namespace weft::memory {
 namespace {

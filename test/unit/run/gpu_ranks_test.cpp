@@ -72,7 +72,7 @@ TEST(GpuCollectives, ShippedProgramsAreBitwiseEqualToTheCpu) {
          {std::int64_t{4}, std::int64_t{1000}, std::int64_t{100'004}, std::int64_t{3} << 20})
       for (const bool in_place : {false, true})
         expect_correct(trial_of(program, bytes, device::ElementType::f32, device::ReduceOp::sum, in_place),
-                     fmt::format("{} of {} bytes{}", program, bytes, in_place ? " in place" : ""));
+                       fmt::format("{} of {} bytes{}", program, bytes, in_place ? " in place" : ""));
 }
 
 TEST(GpuCollectives, SupportEveryTypeAndOperation) {
@@ -83,7 +83,7 @@ TEST(GpuCollectives, SupportEveryTypeAndOperation) {
       const auto reduce = static_cast<device::ReduceOp>(op);
       if (device::is_bitwise(reduce) && !device::is_whole(element)) continue;
       expect_correct(trial_of("all_reduce_ring(ranks=3)", 30'006, element, reduce, false),
-                   fmt::format("{} of {}", device::name(reduce), device::name(element)));
+                     fmt::format("{} of {}", device::name(reduce), device::name(element)));
     }
 }
 

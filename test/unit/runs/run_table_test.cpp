@@ -38,9 +38,10 @@ TEST(RunTable, ReadsARowOfCsv) {
 }
 
 TEST(RunTable, DerivesTheStepFromTokensPerSecond) {
-  const auto rows = read_run_table("id,layers,hidden,heads,gpu,gpus,mbs,gbs,seq,tok_s_gpu\n"
-                                   "a,2,128,4,A100,8,1,8,1000,500\n",
-                                   "runs.csv");
+  const auto rows = read_run_table(
+      "id,layers,hidden,heads,gpu,gpus,mbs,gbs,seq,tok_s_gpu\n"
+      "a,2,128,4,A100,8,1,8,1000,500\n",
+      "runs.csv");
   ASSERT_TRUE(rows.ok());
   const auto run = run_of(rows->front());
   ASSERT_TRUE(run.ok()) << run.error().message;
@@ -103,7 +104,8 @@ TEST(RunTable, NamesWhatIsMissingOrImpossible) {
             "tp x pp x cp must divide gpus, found 12 and 16");
   EXPECT_EQ(error_of("a,24,1024,16,h100,16,2,4,4,1,64,2048,1.5,40"),
             "dp must be gpus / (tp x pp x cp) = 2, found 4");
-  EXPECT_EQ(error_of("a,24,1024,16,h100,16,2,4,2,3,64,2048,1.5,40"), "mbs x dp must divide gbs, found 6 and 64");
+  EXPECT_EQ(error_of("a,24,1024,16,h100,16,2,4,2,3,64,2048,1.5,40"),
+            "mbs x dp must divide gbs, found 6 and 64");
   EXPECT_EQ(error_of("a,24,1024,16,h100,16,2,4,2,1,,2048,1.5,40"), "gbs is missing");
   EXPECT_EQ(error_of("a,24,1000,16,h100,16,2,4,2,1,64,2048,1.5,40"),
             "heads must divide hidden, found 16 and 1000");

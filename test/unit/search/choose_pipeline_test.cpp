@@ -73,7 +73,7 @@ TEST(CutParts, MatchesExhaustiveSearch) {
 }
 
 Result<PipelineEstimate> priced(const PartCosts& costs, std::string_view schedule, std::int32_t stages,
-                            std::int32_t chunks, std::int64_t micro_batches) {
+                                std::int32_t chunks, std::int64_t micro_batches) {
   WEFT_TRY(text, pipeline::find_schedule(schedule));
   WEFT_TRY(order, unfold({stages, chunks, micro_batches, text}));
   const auto cuts = cut_parts(costs, static_cast<std::size_t>(order.schedule.positions()));

@@ -7,9 +7,9 @@
 
 #include "distribute_case.h"
 #include "weft/parallel/distribute/feedback.h"
-#include "weft/parallel/distribute/requirements.h"
 #include "weft/parallel/distribute/prove.h"
 #include "weft/parallel/distribute/replay.h"
+#include "weft/parallel/distribute/requirements.h"
 #include "weft/parallel/distribute/without_codecs.h"
 #include "weft/plan/graph/text.h"
 #include "weft/plan/spmd/layouts.h"

@@ -14,8 +14,8 @@
 #include "weft/plan/graph/text.h"
 #include "weft/plan/ops/operators.h"
 #include "weft/plan/spmd/layouts.h"
-#include "weft/planner/search/bucket/partition_all_reduces.h"
 #include "weft/planner/search/bucket/merge_exchanges.h"
+#include "weft/planner/search/bucket/partition_all_reduces.h"
 #include "weft/predict/cost/step_costs.h"
 #include "weft/predict/sim/step/predict.h"
 

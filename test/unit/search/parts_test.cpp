@@ -12,9 +12,9 @@
 #include "weft/planner/search/distribution/cheapest_choices.h"
 #include "weft/planner/search/distribution/choose_distribution.h"
 #include "weft/planner/search/distribution/known_plans.h"
-#include "weft/planner/search/distribution/plan_lower_bounds.h"
 #include "weft/planner/search/distribution/lower_bound.h"
 #include "weft/planner/search/distribution/part_variants.h"
+#include "weft/planner/search/distribution/plan_lower_bounds.h"
 
 namespace weft::search {
 namespace {

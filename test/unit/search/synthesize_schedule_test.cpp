@@ -6,8 +6,8 @@
 
 #include "distribute_case.h"
 #include "search_case.h"
-#include "weft/parallel/pipeline/pipelined_plan.h"
 #include "weft/parallel/pipeline/library.h"
+#include "weft/parallel/pipeline/pipelined_plan.h"
 #include "weft/parallel/pipeline/synthesized.h"
 
 namespace weft::search {

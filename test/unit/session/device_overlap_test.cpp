@@ -24,7 +24,7 @@ TEST(DeviceOverlap, MeasuresEveryPair) {
                  }};
   };
   const auto found = measure_overlap({counting("a", computed), counting("b", computed)},
-                                       {counting("x", moved), counting("y", moved)}, kShort);
+                                     {counting("x", moved), counting("y", moved)}, kShort);
   ASSERT_TRUE(found.ok());
   ASSERT_EQ(found->size(), 4u);
   EXPECT_EQ((*found)[1].computing + (*found)[1].moving, "ay");

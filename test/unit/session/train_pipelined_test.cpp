@@ -362,8 +362,9 @@ TEST(TrainPipelined, ReportsInvalidCombinations) {
   };
   EXPECT_NE(train("", "micro_batches = 5").find("b = 64 cannot be split into 5 micro-batches"),
             std::string::npos);
-  EXPECT_NE(train("ON LOCAL 4", "distribution = 'stage=2: stage; micro=2'").find("has 2 ranks, LOCAL 4 has 4"),
-            std::string::npos);
+  EXPECT_NE(
+      train("ON LOCAL 4", "distribution = 'stage=2: stage; micro=2'").find("has 2 ranks, LOCAL 4 has 4"),
+      std::string::npos);
   EXPECT_NE(train("ON LOCAL 2", "distribution = 'stage=2: stage; micro=2; schedule zb_h3'").find("zb_h"),
             std::string::npos);
   for (const char* setting : {"replan_every = 2", "sync_every = 2"})

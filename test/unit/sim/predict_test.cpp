@@ -48,7 +48,7 @@ StepCosts arbitrary_costs(std::uint64_t seed) {
           },
           [=](const program::Exchange& exchange, std::size_t axis, std::int64_t bytes) {
             return ExchangeCost{draw(axis, 1), draw(exchange.node.value, static_cast<std::uint64_t>(bytes)),
-                                 "ring", Source::datasheet};
+                                "ring", Source::datasheet};
           },
           {0, 0, 1}};
 }

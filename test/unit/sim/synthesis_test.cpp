@@ -126,7 +126,8 @@ TEST(SynthesisOnRandomWires, RoutesBelongToTheirTopology) {
       collective::to_actions(made->program, collective::Placement::in_place, collective::Grain::step);
   const auto refused = simulate(actions, topology, kBytes, run_parameters(collective::Protocol::simple));
   ASSERT_FALSE(refused.ok());
-  EXPECT_NE(refused.error().message.find("which is not a path on"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("which is not a path on"), std::string::npos)
+      << refused.error().message;
 }
 
 }  // namespace

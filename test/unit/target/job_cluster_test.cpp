@@ -59,7 +59,7 @@ TEST(JobCluster, EstimatesHostsByTheNetwork) {
   exchange.kind = program::Exchange::Kind::all_reduce;
   constexpr std::int64_t kBytes = 9'000'000;
   const cost::ExchangeCost across = costs->exchange(exchange, 0, kBytes),
-                            within = costs->exchange(exchange, 1, kBytes);
+                           within = costs->exchange(exchange, 1, kBytes);
   EXPECT_NEAR(across.transfer_seconds, 9e6 / (0.9 * 1e8), 1e-3);
   EXPECT_LT(within.seconds() * 5, across.seconds());
   EXPECT_TRUE(across.algorithm.empty()) << "between hosts the communicator chooses";

@@ -11,8 +11,8 @@
 
 #include "distribute_case.h"
 #include "weft/parallel/pipeline/cut_parts.h"
-#include "weft/parallel/pipeline/pipelined_plan.h"
 #include "weft/parallel/pipeline/library.h"
+#include "weft/parallel/pipeline/pipelined_plan.h"
 #include "weft/parallel/pipeline/prove_pipelined.h"
 #include "weft/parallel/pipeline/unroll.h"
 #include "weft/parallel/train/recompute.h"

@@ -145,8 +145,8 @@ TEST(Join, ReportsContradictionsToAllRanks) {
   EXPECT_EQ(sizes.wait_all(), std::vector<int>(2, 0));
   RankProcesses twins;
   for (const std::int32_t rank : {0, 1, 1}) {
-    twins.start(rank,
-                [&](std::int32_t self) { return fails_with(port.meeting(self, 3), "rank 1 connected twice"); });
+    twins.start(
+        rank, [&](std::int32_t self) { return fails_with(port.meeting(self, 3), "rank 1 connected twice"); });
   }
   EXPECT_EQ(twins.wait_all(), std::vector<int>(3, 0));
 }

@@ -8,10 +8,10 @@
 #include "weft/app/explain/bench_plot.h"
 #include "weft/app/explain/bench_table.h"
 #include "weft/app/session/reply.h"
+#include "weft/base/background_load.h"
 #include "weft/base/file.h"
 #include "weft/base/machine.h"
 #include "weft/base/nearest.h"
-#include "weft/base/background_load.h"
 #include "weft/base/units.h"
 #include "weft/predict/sim/collective/collective_cluster.h"
 #include "weft/runtime/measure/bench_batch.h"
@@ -108,7 +108,8 @@ class Benching {
     for (const std::int32_t ranks : request_.ranks)
       for (const std::string& transport : request_.transports) WEFT_TRY_STATUS(run_round(ranks, transport));
     if (rows_.empty())
-      return environment_error("no library could be started", fmt::format("{}", fmt::join(facts_.left_out, "; ")));
+      return environment_error("no library could be started",
+                               fmt::format("{}", fmt::join(facts_.left_out, "; ")));
     facts_.stolen = others_.stolen_share();
     look_at_machine();
     const std::string json = explain::bench_json(rows_, facts_);
@@ -149,7 +150,8 @@ class Benching {
 
   Status run_round(std::int32_t ranks, const std::string& transport) {
     measure::BenchRound round(
-        measure::select_contenders({transport, request_.against, order_.buffers, request_.programs}, ranks), ranks);
+        measure::select_contenders({transport, request_.against, order_.buffers, request_.programs}, ranks),
+        ranks);
     leave_out(round.left_out());
     if (round.empty()) return {};
     for (const auto& version : round.versions())

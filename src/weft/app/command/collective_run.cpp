@@ -201,7 +201,7 @@ Result<Summary> run_processes(const CollectiveRun& request, std::int32_t ranks) 
     constexpr std::string_view kPrefix = "error: ";
     if (complaint.starts_with(kPrefix)) complaint.erase(0, kPrefix.size());
     return environment_error(complaint.empty() ? end.what()
-                                         : fmt::format("rank {}: {}", *end.first_failure, complaint));
+                                               : fmt::format("rank {}: {}", *end.first_failure, complaint));
   }
   if (!summary) return environment_error("rank 0 ended without a report");
   return std::move(*summary);

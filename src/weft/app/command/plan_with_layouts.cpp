@@ -44,7 +44,8 @@ Result<PlanWithLayouts> read_plan_with_layouts(const std::string& file, const st
   auto graph = plan::read(text, ops::all());
   if (!graph.ok()) return session::in_text(text, std::move(graph).error());
   WEFT_TRY(layouts, spmd::infer_layouts(*graph, mesh));
-  return PlanWithLayouts{std::move(*graph), std::move(mesh), std::move(layouts), planner::is_cut_in_time(head)};
+  return PlanWithLayouts{std::move(*graph), std::move(mesh), std::move(layouts),
+                         planner::is_cut_in_time(head)};
 }
 
 }  // namespace weft::command

@@ -19,7 +19,8 @@ namespace {
 constexpr std::int64_t kMostTableBytes = std::int64_t{512} << 20;
 
 Result<std::vector<measure::RateRow>> read_tables(const ProfileFit& request) {
-  if (request.files.empty()) return user_error("expected tables of measured kernels", "weft profile fit gemm.csv");
+  if (request.files.empty())
+    return user_error("expected tables of measured kernels", "weft profile fit gemm.csv");
   std::vector<measure::RateRow> all;
   for (const std::string& path : request.files) {
     WEFT_TRY(text, read_file(path, kMostTableBytes));
@@ -53,10 +54,12 @@ Result<std::string> check_rates(const ProfileFit& request, const std::vector<mea
       std::vector<std::string_view> known;
       for (const auto& [other, is] : catalog.devices) known.push_back(other);
       const std::string hint = did_you_mean(name, known);
-      return user_error(fmt::format("unknown device: {}", name), hint.empty() ? "weft -c 'SHOW DEVICES' lists them" : hint);
+      return user_error(fmt::format("unknown device: {}", name),
+                        hint.empty() ? "weft -c 'SHOW DEVICES' lists them" : hint);
     }
     if (device->second.rates == nullptr)
-      return user_error(fmt::format("the device {} has no rates", name), "weft profile fit without --check fits some");
+      return user_error(fmt::format("the device {} has no rates", name),
+                        "weft profile fit without --check fits some");
     cluster::Rates rates = *device->second.rates;
     rates.device = name;
     const auto found = errors_of(rates, rows);

@@ -38,14 +38,12 @@ std::string_view precision_word(recipe::Precision precision) {
 }
 
 // The model is bound once to see what its indices are for, then with the batch and the sequences of the recipe.
-Result<std::unique_ptr<RecipeProblem>> RecipeProblem::make(const session::Session::State& state,
-                                                           const std::string& model,
-                                                           const std::string& cluster,
-                                                           const recipe::Recipe& recipe, const std::string& stack,
-                                                           const std::function<bool()>& interrupted) {
-  const std::string head =
-      fmt::format("EXPLAIN TRAIN {} ON {} WITH (precision = {}, optimizer = adamw, stack = '{}', stack_f8 = {}", model,
-                  cluster, precision_word(recipe.precision), stack, recipe.precision == recipe::Precision::fp8);
+Result<std::unique_ptr<RecipeProblem>> RecipeProblem::make(
+    const session::Session::State& state, const std::string& model, const std::string& cluster,
+    const recipe::Recipe& recipe, const std::string& stack, const std::function<bool()>& interrupted) {
+  const std::string head = fmt::format(
+      "EXPLAIN TRAIN {} ON {} WITH (precision = {}, optimizer = adamw, stack = '{}', stack_f8 = {}", model,
+      cluster, precision_word(recipe.precision), stack, recipe.precision == recipe::Precision::fp8);
   WEFT_TRY(usual, prepare_text(state, head + ")", interrupted));
   WEFT_TRY(batch, planner::needed_batch_of(usual.prepared));
   std::string sizes = fmt::format(", {} = {}", batch.name, recipe.global_batch);
@@ -61,7 +59,7 @@ Result<std::unique_ptr<RecipeProblem>> RecipeProblem::make(const session::Sessio
   made->prepared_ = std::move(sized.prepared);
   WEFT_TRY(rows, planner::needed_batch_of(made->prepared_));
   made->problem_ = std::make_unique<planner::StatementPipeline>(state, &made->context_, made->prepared_, rows,
-                                                          /*micro_batches=*/1);
+                                                                /*micro_batches=*/1);
   made->pricer_ = std::make_unique<recipe::RecipeEstimator>(
       made->problem_->problem(), [settings = made->prepared_.settings](const cluster::Cluster& other) {
         return planner::machine_of(settings, other);

@@ -137,7 +137,7 @@ Result<std::string> answer_frontier(const SynthesizeSteps& request, const synthe
 Result<std::string> answer(const SynthesizeSteps& request) {
   if (!synthesis::can_decide_steps())
     return environment_error("this weft was built without CaDiCaL, which decides chunks, steps and rounds",
-                       "install libcadical-dev and build again");
+                             "install libcadical-dev and build again");
   std::optional<double> seconds;
   if (!request.time_limit.empty()) {
     seconds = planner::read_duration(request.time_limit);

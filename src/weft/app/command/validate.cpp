@@ -37,14 +37,15 @@ Result<std::vector<runs::RunRow>> read_rows(const std::string& path) {
 std::string stack_of(const std::string& path, const runs::RunRow& row) {
   constexpr std::pair<std::string_view, std::string_view> kStacks[] = {
       {"korthikanti", "megatron_2022"}, {"megatron_sc21", "megatron_2022"}, {"bloom", "deepspeed"},
-      {"bigscience", "deepspeed"}, {"vtrain", "megatron_deepspeed"}, {"mpt", "fsdp"},
-      {"torchtitan", "torchtitan"}, {"nanotron", "nanotron"},
+      {"bigscience", "deepspeed"},      {"vtrain", "megatron_deepspeed"},   {"mpt", "fsdp"},
+      {"torchtitan", "torchtitan"},     {"nanotron", "nanotron"},
   };
   const std::string name = std::filesystem::path(path).filename().string();
   for (const auto& [prefix, stack] : kStacks)
     if (name.starts_with(prefix)) return std::string(stack);
   const auto framework = row.fields.find("framework");
-  if (framework != row.fields.end() && (framework->second == "maxtext" || framework->second == "paxml")) return "maxtext";
+  if (framework != row.fields.end() && (framework->second == "maxtext" || framework->second == "paxml"))
+    return "maxtext";
   return "megatron";
 }
 
@@ -63,17 +64,23 @@ Result<cluster::Cluster> cluster_of(const language::Catalog& catalog, const runs
       given.memory_bytes_per_second < 0.85 * device->second.memory_bytes_per_second)
     made.device.memory_bytes_per_second = given.memory_bytes_per_second;
   const std::int64_t nodes = given.devices / given.devices_per_node;
-  if (nodes > 1) made.axes.push_back({"node", nodes, {.name = "node", .bytes_per_second = given.across_bytes_per_second, .latency_seconds = 5e-6}});
-  made.axes.push_back({"gpu", given.devices_per_node,
-                       {.name = "gpu", .bytes_per_second = given.within_bytes_per_second, .latency_seconds = 2e-6}});
+  if (nodes > 1)
+    made.axes.push_back(
+        {"node",
+         nodes,
+         {.name = "node", .bytes_per_second = given.across_bytes_per_second, .latency_seconds = 5e-6}});
+  made.axes.push_back(
+      {"gpu",
+       given.devices_per_node,
+       {.name = "gpu", .bytes_per_second = given.within_bytes_per_second, .latency_seconds = 2e-6}});
   return made;
 }
 
 // Rows of one key share everything but how the step is split.
 std::string problem_key(const runs::Run& run) {
   const runs::RunCluster& c = run.cluster;
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", run.config, run.stack, c.device, c.devices, c.devices_per_node,
-                     c.memory_bytes, c.memory_bytes_per_second, c.within_bytes_per_second,
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", run.config, run.stack, c.device, c.devices,
+                     c.devices_per_node, c.memory_bytes, c.memory_bytes_per_second, c.within_bytes_per_second,
                      c.across_bytes_per_second, run.recipe.global_batch, run.recipe.sequence,
                      static_cast<int>(run.recipe.precision));
 }

@@ -19,8 +19,8 @@ struct Validate {
   std::vector<std::string> files;
   std::string stack;  // of all rows; empty: as the rows and files say
   Half half = Half::unseen;
-  std::string only;  // part of the ids to estimate; empty: all
-  bool rows = false;  // a line per row
+  std::string only;            // part of the ids to estimate; empty: all
+  bool rows = false;           // a line per row
   std::int64_t most_rows = 0;  // of each file; 0: all
   session::Format format = session::Format::text;
   std::size_t width = explain::kUsualWidth;

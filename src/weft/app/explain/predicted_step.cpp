@@ -14,14 +14,14 @@ using Json = nlohmann::ordered_json;
 }  // namespace
 
 double fraction_of_peak(double flops, double seconds, const cluster::Cluster& cluster, plan::DType precision,
-                    int devices_per_rank) {
+                        int devices_per_rank) {
   double peak = 0;
   for (const cluster::DeviceKind& kind : cluster.kinds)
     peak +=
         cost::peak_rate(kind.device, precision) * static_cast<double>(kind.nodes * cluster.axes.back().size);
   if (!cluster.is_mixed())
-    peak =
-        cost::peak_rate(cluster.device, precision) * static_cast<double>(cluster.devices() * devices_per_rank);
+    peak = cost::peak_rate(cluster.device, precision) *
+           static_cast<double>(cluster.devices() * devices_per_rank);
   return peak > 0 && seconds > 0 ? flops / (seconds * peak) : 0;
 }
 

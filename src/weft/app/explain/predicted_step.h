@@ -14,7 +14,7 @@ namespace weft::explain {
 
 // `flops` over what all devices could do in `seconds` at peak rate; 0 if that is unknown.
 double fraction_of_peak(double flops, double seconds, const cluster::Cluster& cluster, plan::DType precision,
-                    int devices_per_rank);
+                        int devices_per_rank);
 
 std::string rounded_percent(double part);  // "41 %", "< 1 %"
 

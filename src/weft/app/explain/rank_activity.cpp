@@ -66,7 +66,7 @@ nlohmann::ordered_json json_of(const Tally& tally) {
 }  // namespace
 
 ActivitySnapshot snapshot_of(const std::vector<transport::RankReport>& patients,
-                           std::chrono::steady_clock::time_point taken) {
+                             std::chrono::steady_clock::time_point taken) {
   ActivitySnapshot picture{taken, {}};
   for (const transport::RankReport& patient : patients) {
     RankActivity rank{

@@ -30,11 +30,12 @@ struct ActivitySnapshot {
 };
 
 ActivitySnapshot snapshot_of(const std::vector<transport::RankReport>& patients,
-                           std::chrono::steady_clock::time_point taken);
+                             std::chrono::steady_clock::time_point taken);
 
 // Computes rates since `before` if it is given.
 std::string print_text(const ActivitySnapshot& now, const std::optional<ActivitySnapshot>& before,
                        std::size_t width);
-std::string print_json(const ActivitySnapshot& now, const std::optional<ActivitySnapshot>& before);  // one line
+std::string print_json(const ActivitySnapshot& now,
+                       const std::optional<ActivitySnapshot>& before);  // one line
 
 }  // namespace weft::explain

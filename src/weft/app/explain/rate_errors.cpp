@@ -16,8 +16,9 @@ std::string print_text(const std::vector<measure::RateErrors>& errors, std::size
                {"90 % below", Align::right}});
   constexpr double kPercent = 100;
   for (const measure::RateErrors& of : errors)
-    table.add({of.device, fmt::format("{} {}", cluster::name(of.kind), of.variant), of.part, fmt::format("{}", of.rows),
-               fmt::format("{:.1f} %", kPercent * of.median), fmt::format("{:.1f} %", kPercent * of.p90)});
+    table.add({of.device, fmt::format("{} {}", cluster::name(of.kind), of.variant), of.part,
+               fmt::format("{}", of.rows), fmt::format("{:.1f} %", kPercent * of.median),
+               fmt::format("{:.1f} %", kPercent * of.p90)});
   return table.print(width);
 }
 

@@ -72,10 +72,10 @@ struct Latency {
 
 // Latency of a small unit of another program while this step runs on the same device.
 struct PriorityLatency {
-  Latency alone;                         // nothing else runs
-  Latency in_turn;                       // on a stream of normal priority
+  Latency alone;                              // nothing else runs
+  Latency in_turn;                            // on a stream of normal priority
   Latency at_high_priority;                   // on a high-priority stream
-  Latency beside_low_priority;                     // the same, with this step at low priority
+  Latency beside_low_priority;                // the same, with this step at low priority
   double step = 0, step_at_low_priority = 0;  // this step's time on its own
 };
 
@@ -149,7 +149,7 @@ struct Report {
   double examples = 0;           // per step; 0: unknown
   double memory_limit = 0;       // bytes per rank; 0: unknown
   double model_flops = 0;        // per step of the plan for one device; used for utilization
-  int devices_per_rank = 1;        // processors per local rank
+  int devices_per_rank = 1;      // processors per local rank
 
   // The plan: one device, several, or a pipeline.
   std::optional<OneDevice> alone;

@@ -131,7 +131,10 @@ void add_run(Table& table, const ValidatedRun& run) {
   const bool timed = run.measured_seconds > 0;
   table.add({run.id, seconds(run.measured_seconds), seconds(run.predicted_seconds),
              timed ? percent(run.error(), true) : "", gib(run.measured_bytes), gib(run.predicted_bytes),
-             run.ran == run.fits ? "" : run.ran ? "refused" : "accepted", largest_terms(run), run.stack});
+             run.ran == run.fits ? ""
+             : run.ran           ? "refused"
+                                 : "accepted",
+             largest_terms(run), run.stack});
 }
 
 Table table_of_runs() {
@@ -197,7 +200,8 @@ std::string print_json(const ValidationText& text) {
   ValidationJson top = {{"schema", 1}, {"half", text.half}, {"files", ValidationJson::array()}};
   for (const ValidatedFile& file : text.files) {
     const RunSummary of = summarize({&file});
-    ValidationJson one = {{"file", file.path}, {"runs", ValidationJson::array()}, {"left_out", ValidationJson::array()}};
+    ValidationJson one = {
+        {"file", file.path}, {"runs", ValidationJson::array()}, {"left_out", ValidationJson::array()}};
     if (of.time)
       one["time"] = {{"runs", of.time->count},
                      {"mean_error", of.time->mean},

@@ -14,7 +14,8 @@ struct ValidatedRun {
   bool unseen = false;
   double measured_seconds = 0, predicted_seconds = 0;  // measured 0: not known
   double measured_bytes = 0, predicted_bytes = 0;
-  bool ran = true, certain = true, fits = true;  // whether it ran, that is certain, the prediction says that it fits
+  bool ran = true, certain = true,
+       fits = true;  // whether it ran, that is certain, the prediction says that it fits
   // Of the predicted step, the largest first: "computing" 1.2 s.
   std::vector<std::pair<std::string, double>> terms;
   std::vector<std::pair<std::string, double>> memory;  // bytes of the fullest device, by kind

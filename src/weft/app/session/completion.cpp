@@ -15,8 +15,8 @@ namespace {
 constexpr std::string_view kStatements[] = {"CLEAR",    "CREATE", "DESCRIBE", "DROP", "EXPLAIN",
                                             "GENERATE", "HINT",   "INFER",    "LOAD", "RUN",
                                             "SAVE",     "SET",    "SHOW",     "TRAIN"};
-constexpr std::string_view kShownNames[] = {"CLUSTERS", "DEVICES",   "FUNCTIONS", "HINTS",     "LAYERS",
-                                            "MODELS",   "OPERATORS", "SETTINGS",  "STATISTICS"};
+constexpr std::string_view kShownNames[] = {"CLUSTERS", "DEVICES",   "FUNCTIONS", "HINTS",  "LAYERS",
+                                            "MODELS",   "OPERATORS", "SETTINGS",  "STACKS", "STATISTICS"};
 constexpr std::string_view kCreated[] = {"CLUSTER", "DEVICE", "FUNCTION", "LAYER", "MODEL", "OR REPLACE"};
 constexpr std::string_view kDropped[] = {"CLUSTER", "DEVICE", "FUNCTION", "LAYER", "MODEL"};
 constexpr std::string_view kExplained[] = {"INFER", "TRAIN", "VERBOSE", "(FORMAT json)", "(FORMAT plan)"};

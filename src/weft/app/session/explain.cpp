@@ -4,17 +4,17 @@
 #include <fmt/format.h>
 
 #include "weft/app/explain/report.h"
-#include "weft/app/session/explain_one_device.h"
 #include "weft/app/session/explain_distributed.h"
 #include "weft/app/session/explain_memory.h"
+#include "weft/app/session/explain_one_device.h"
 #include "weft/app/session/explain_recipe.h"
 #include "weft/app/session/first_answer.h"
 #include "weft/app/session/learn.h"
-#include "weft/app/session/reply.h"
 #include "weft/app/session/priority_latency.h"
+#include "weft/app/session/reply.h"
+#include "weft/base/background_load.h"
 #include "weft/base/letters.h"
 #include "weft/base/nearest.h"
-#include "weft/base/background_load.h"
 #include "weft/plan/graph/text.h"
 #include "weft/plan/ops/operators.h"
 #include "weft/planner/proof/prove_plan.h"
@@ -112,8 +112,8 @@ Status describe_plan(const Session::State& state, const Prepared& prepared, cons
 
 // Runs the plan for a few steps on the given data or on made-up numbers, and records the time of
 // each task. The session's weights are unchanged.
-Result<MeasuredOneDevice> measure(const Session::State& state, const Context& context, const Prepared& prepared,
-                              const explain::Report& report, bool urgent) {
+Result<MeasuredOneDevice> measure(const Session::State& state, const Context& context,
+                                  const Prepared& prepared, const explain::Report& report, bool urgent) {
   WEFT_TRY_STATUS(check_runs_here(prepared));
   const plan::Graph& graph = *report.operators.graph;
   const language::syntax::Run& run = *prepared.run;

@@ -40,8 +40,8 @@ Result<search::DistributionChoice> simulate_alone(const Prepared& prepared, cons
 }  // namespace
 
 Status write_one_device_files(const Prepared& prepared, const explain::Report& report,
-                         const search::Choice& choice, const std::optional<MeasuredOneDevice>& measured,
-                         const ExplainOptions& options) {
+                              const search::Choice& choice, const std::optional<MeasuredOneDevice>& measured,
+                              const ExplainOptions& options) {
   if (options.page.empty() && options.timeline.empty() && options.chakra.empty()) return {};
   WEFT_TRY(simulated, simulate_alone(prepared, choice.plan));
   const sim::Prediction& prediction = simulated.chosen.prediction;

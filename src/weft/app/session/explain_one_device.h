@@ -24,7 +24,7 @@ struct MeasuredOneDevice {
 };
 
 Status write_one_device_files(const Prepared& prepared, const explain::Report& report,
-                         const search::Choice& choice, const std::optional<MeasuredOneDevice>& measured,
-                         const ExplainOptions& options);
+                              const search::Choice& choice, const std::optional<MeasuredOneDevice>& measured,
+                              const ExplainOptions& options);
 
 }  // namespace weft::session

@@ -241,7 +241,7 @@ class InTimeExplainer {
 }  // namespace
 
 Answer explain_pipeline(const Session::State& state, const Context& context, const Prepared& prepared,
-                       explain::Report report, const ExplainOptions& options, StagedStep step) {
+                        explain::Report report, const ExplainOptions& options, StagedStep step) {
   auto said = InTimeExplainer(state, context, prepared, std::move(report), options, std::move(step)).say();
   if (said.ok()) return *std::move(said);
   Error error = std::move(said).error();

@@ -9,6 +9,6 @@ namespace weft::session {
 
 // `step`: the result of plan_step().
 Answer explain_pipeline(const Session::State& state, const Context& context, const Prepared& prepared,
-                       explain::Report report, const ExplainOptions& options, StagedStep step);
+                        explain::Report report, const ExplainOptions& options, StagedStep step);
 
 }  // namespace weft::session

@@ -93,7 +93,7 @@ std::vector<Recipe> plain_recipes(const Recipe& like, std::int64_t layers) {
 
 // The first recipe that fits in memory, else the first that can be estimated.
 Result<recipe::EstimatedRecipe> first_plain(Language language, recipe::RecipeEstimator& pricer,
-                                         const Recipe& like) {
+                                            const Recipe& like) {
   constexpr std::size_t kMostTried = 48;
   std::optional<recipe::EstimatedRecipe> found;
   std::optional<Error> why;
@@ -125,7 +125,7 @@ struct ExpressedPlan {
 
 // The plan itself if the language can express it, else the best plan that it can express.
 Result<ExpressedPlan> nearest_in(std::optional<Language> language, recipe::RecipeEstimator& pricer,
-                            const recipe::GatheredRecipe& gathered, const Recipe& plain) {
+                                 const recipe::GatheredRecipe& gathered, const Recipe& plain) {
   const std::optional<Recipe> said =
       language ? recipe::expressible_in(*language, gathered.recipe, plain) : gathered.recipe;
   // Launchers need the same number of layers in every stage.

@@ -113,7 +113,8 @@ Result<std::unique_ptr<exec::Rank>> start_rank(plan::Graph graph, const Prepared
                                         .unit_by_unit = prepared.settings.running.unit_by_unit}});
 }
 
-Result<InferencePlan> start_inference(const Session::State& state, const Prepared& prepared, plan::Graph graph) {
+Result<InferencePlan> start_inference(const Session::State& state, const Prepared& prepared,
+                                      plan::Graph graph) {
   WEFT_TRY(planned, plan_alone(state, prepared, graph));
   WEFT_TRY(proof, require_proof(state, prepared, graph, planned));
   InferencePlan asked;

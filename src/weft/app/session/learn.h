@@ -59,7 +59,8 @@ struct InferencePlan {
   std::optional<plan::Graph> once;  // computed once from weights alone: see run/fold_weights.h
   run::Tensors computed = {};       // its results, until the rank has them
 };
-Result<InferencePlan> start_inference(const Session::State& state, const Prepared& prepared, plan::Graph graph);
+Result<InferencePlan> start_inference(const Session::State& state, const Prepared& prepared,
+                                      plan::Graph graph);
 // On a GPU the transfer may overlap the next step: `weights` must stay alive until that step ends.
 Status give_weights(InferencePlan& asked, const Prepared& prepared, const run::Weights& weights);
 

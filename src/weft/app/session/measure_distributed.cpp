@@ -5,15 +5,15 @@
 #include <fmt/format.h>
 
 #include "weft/app/session/learn.h"
+#include "weft/base/background_load.h"
 #include "weft/base/machine.h"
 #include "weft/base/median.h"
-#include "weft/base/background_load.h"
 #include "weft/planner/step/plan_for.h"
 #include "weft/predict/cost/exchange_times.h"
 #include "weft/predict/cost/operator_time.h"
+#include "weft/predict/cost/oversubscribed_costs.h"
 #include "weft/predict/cost/statistics.h"
 #include "weft/predict/cost/step_costs.h"
-#include "weft/predict/cost/oversubscribed_costs.h"
 #include "weft/predict/sim/step/predict.h"
 #include "weft/program/tasks/attribution.h"
 #include "weft/program/tasks/step_parts.h"
@@ -108,7 +108,8 @@ Status learn_from(const run::DistributedOutcome& outcome, const run::LocalRanksO
   if (!statistics.ok()) return {};
   if (!cost::learn(*statistics, program, timelines, concurrency, &cluster.device).ok() ||
       !cost::record_exchanges(*statistics, plan.mesh, ranks,
-                             cost::transport_with_servers(name_of(options.transport), settings.servers), concurrency)
+                              cost::transport_with_servers(name_of(options.transport), settings.servers),
+                              concurrency)
            .ok())
     return {};
   WEFT_TRY(after, costs(plan.mesh, &*statistics));

@@ -5,8 +5,8 @@
 
 #include "weft/app/session/learn.h"
 #include "weft/app/session/measure_distributed.h"
-#include "weft/base/median.h"
 #include "weft/base/background_load.h"
+#include "weft/base/median.h"
 #include "weft/parallel/pipeline/pipelined_plan.h"
 #include "weft/predict/cost/mesh_links.h"
 #include "weft/predict/cost/operator_time.h"
@@ -197,7 +197,7 @@ void remember_units(const Prepared& prepared, const std::vector<RankProgram>& pr
 }  // namespace
 
 Result<PipelineMeasurement> measure_pipeline(const Session::State& state, const Context& context,
-                                          const Prepared& prepared, const search::Choice& choice) {
+                                             const Prepared& prepared, const search::Choice& choice) {
   const distribute::DistributedPlan& plan = choice.spread->chosen.plan;
   const distribute::Distribution& distribution = plan.time->distribution;
   const language::syntax::Run& run = *prepared.run;

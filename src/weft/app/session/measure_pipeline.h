@@ -33,6 +33,6 @@ struct PipelineMeasurement {
 // ranks do not share processors, saves unit times in the statistics. REQUIRES: `plan` is from
 // plan_pipeline().
 Result<PipelineMeasurement> measure_pipeline(const Session::State& state, const Context& context,
-                                          const Prepared& prepared, const search::Choice& plan);
+                                             const Prepared& prepared, const search::Choice& plan);
 
 }  // namespace weft::session

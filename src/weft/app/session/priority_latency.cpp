@@ -85,8 +85,9 @@ Result<explain::Latency> latency(exec::Rank& urgent, double pause, const std::fu
 
 }  // namespace
 
-Result<explain::PriorityLatency> measure_priority_latency(const MakeRank& make, const std::shared_ptr<device::Device>& device,
-                                         const std::function<bool()>& interrupted) {
+Result<explain::PriorityLatency> measure_priority_latency(const MakeRank& make,
+                                                          const std::shared_ptr<device::Device>& device,
+                                                          const std::function<bool()>& interrupted) {
   explain::PriorityLatency found;
   for (const bool gives_way : {false, true}) {
     WEFT_TRY(rank, make(gives_way));

@@ -16,7 +16,8 @@ using MakeRank = std::function<Result<std::unique_ptr<exec::Rank>>(bool gives_wa
 // Runs the rank's step in a loop and measures the latency of a small unit of another rank. The unit
 // runs on a stream of equal priority, on a high-priority stream, and on a high-priority stream
 // beside a low-priority step.
-Result<explain::PriorityLatency> measure_priority_latency(const MakeRank& make, const std::shared_ptr<device::Device>& device,
-                                         const std::function<bool()>& interrupted);
+Result<explain::PriorityLatency> measure_priority_latency(const MakeRank& make,
+                                                          const std::shared_ptr<device::Device>& device,
+                                                          const std::function<bool()>& interrupted);
 
 }  // namespace weft::session

@@ -293,8 +293,9 @@ Reply Session::execute(std::string_view text) {
                     error.what());
     reply.error = environment_error(error.what());
   } catch (const std::bad_alloc&) {
-    return fail(environment_error("out of memory", "use a smaller batch or model; ulimit -v limits memory, too"),
-                text);
+    return fail(
+        environment_error("out of memory", "use a smaller batch or model; ulimit -v limits memory, too"),
+        text);
   } catch (const std::system_error& error) {
     return fail(thread_error(error), text);
   }

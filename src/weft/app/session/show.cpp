@@ -95,6 +95,25 @@ Listing show_devices(const Session::State& state) {
   return listing;
 }
 
+Listing show_stacks(const Session::State& state) {
+  Listing listing({"stack", "version", "constants"},
+                  {{"stack"}, {"version"}, {"constants", Align::left, Fit::wrap}});
+  const cluster::Stack usual;
+  for (const auto& [name, stack] : state.catalog.stacks) {
+    std::string constants;
+    for (const cluster::StackField& field : cluster::stack_fields()) {
+      const double value = stack.*field.field;
+      if (value == usual.*field.field) continue;
+      const std::string text = field.dimension == Dimension::seconds ? print_seconds(value)
+                               : field.dimension == Dimension::bytes ? print_bytes(value)
+                                                                     : fmt::format("{}", value);
+      constants += fmt::format("{}{} {}", constants.empty() ? "" : ", ", field.name, text);
+    }
+    listing.add({name, stack.version, constants});
+  }
+  return listing;
+}
+
 Listing show_settings(const Session::State& state) {
   Listing listing({"setting", "value", "meaning"},
                   {{"setting"}, {"value", Align::left, Fit::wrap}, {"meaning", Align::left, Fit::wrap}});
@@ -156,11 +175,11 @@ struct Shown {
   std::string_view word;
   Listing (*list)(const Session::State& state);
 };
-constexpr Shown kShown[] = {{"MODELS", show_models},       {"LAYERS", show_layers},
-                            {"CLUSTERS", show_clusters},   {"DEVICES", show_devices},
-                            {"SETTINGS", show_settings},   {"HINTS", show_hints},
-                            {"FUNCTIONS", show_functions}, {"OPERATORS", show_operators},
-                            {"RULES", show_rules},         {"STATISTICS", show_statistics}};
+constexpr Shown kShown[] = {
+    {"MODELS", show_models},   {"LAYERS", show_layers},        {"CLUSTERS", show_clusters},
+    {"DEVICES", show_devices}, {"STACKS", show_stacks},        {"SETTINGS", show_settings},
+    {"HINTS", show_hints},     {"FUNCTIONS", show_functions},  {"OPERATORS", show_operators},
+    {"RULES", show_rules},     {"STATISTICS", show_statistics}};
 
 }  // namespace
 

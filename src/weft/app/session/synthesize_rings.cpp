@@ -65,7 +65,8 @@ Result<SynthesizedRings> synthesize_rings(const cluster::Topology& topology, col
 Status write_rings(const std::string& path, const SynthesizedRings& rings) {
   WEFT_TRY(text, formats::write_nccl_graphs({rings.graph}));
   WEFT_TRY(back, formats::read_nccl_graphs(text));
-  if (back != std::vector{rings.graph}) return environment_error("not written: it reads back as different rings");
+  if (back != std::vector{rings.graph})
+    return environment_error("not written: it reads back as different rings");
   return write_file_atomically(path, text);
 }
 

@@ -20,8 +20,8 @@ Result<Synthesized> synthesize_program(const cluster::Topology& topology, const 
   WEFT_TRY(best, sim::tune_trees(topology, forest, deadline, bytes));
   // Checking is slower than simulating, so only the chosen program is checked.
   const std::int32_t slots = sim::run_parameters(best.program.protocol).slots;
-  WEFT_TRY_STATUS(
-      formats::expect_correct(collective::check(best.program, {.slots = slots}), "the synthesized program is"));
+  WEFT_TRY_STATUS(formats::expect_correct(collective::check(best.program, {.slots = slots}),
+                                          "the synthesized program is"));
   return Synthesized{std::move(best.program), best.attained};
 }
 

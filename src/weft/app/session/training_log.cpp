@@ -40,7 +40,8 @@ Status TrainingLog::write(std::string_view bytes) {
   if (path_.empty()) return {};
   file_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   file_.flush();
-  if (!file_) return environment_error(fmt::format("cannot write {}", path_), "log = '' trains without a log");
+  if (!file_)
+    return environment_error(fmt::format("cannot write {}", path_), "log = '' trains without a log");
   return {};
 }
 

@@ -75,7 +75,8 @@ bool Tracer::place_ranks(Run& callee, Span span) {
                                             callee.syntax.name, outer, caller.collective.ranks),
                                 caller.values.variables({call.rank}));
     callee.caller_ranks.push_back(static_cast<std::int32_t>(outer));
-    const std::int32_t home = caller.caller ? caller.outermost_ranks[outer] : static_cast<std::int32_t>(outer);
+    const std::int32_t home =
+        caller.caller ? caller.outermost_ranks[outer] : static_cast<std::int32_t>(outer);
     callee.outermost_ranks.push_back(home);
     callee.scratch_first.push_back(moves_.scratch[home]);
     moves_.scratch[home] += callee.scratch[rank];

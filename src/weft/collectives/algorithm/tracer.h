@@ -34,10 +34,10 @@ struct Run {
   Run* caller = nullptr;
   const Call* call = nullptr;
   std::int32_t depth = 1;
-  std::vector<std::int32_t> caller_ranks;   // this algorithm's rank -> the caller's rank
-  std::vector<std::int32_t> outermost_ranks;     // this algorithm's rank -> the outermost caller's rank
-  std::vector<std::int32_t> scratch_first;  // offset of its scratch in the outermost caller's
-  std::int64_t channel_offset = -1;         // -1: channels are not shifted
+  std::vector<std::int32_t> caller_ranks;     // this algorithm's rank -> the caller's rank
+  std::vector<std::int32_t> outermost_ranks;  // this algorithm's rank -> the outermost caller's rank
+  std::vector<std::int32_t> scratch_first;    // offset of its scratch in the outermost caller's
+  std::int64_t channel_offset = -1;           // -1: channels are not shifted
 };
 
 class Tracer {

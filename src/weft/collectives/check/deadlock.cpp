@@ -141,7 +141,8 @@ class Explanation {
                            connection.from, connection.channel, sent);
       }
       case counter:
-        return fmt::format("waits for {}, which no rank raises again", actions_.counters[action.consume].name);
+        return fmt::format("waits for {}, which no rank raises again",
+                           actions_.counters[action.consume].name);
       case barrier:
         return fmt::format("waits at barrier {}, which not all threadblocks reach", action.barrier);
       case packet: {

@@ -53,8 +53,8 @@ std::vector<Contribution> wanted(const Collective& collective, const Want& want)
 
 class FaultLocator {
  public:
-  FaultLocator(const Actions& actions, std::span<const std::int32_t> order, const Values& values, std::int32_t rank,
-        std::int32_t index)
+  FaultLocator(const Actions& actions, std::span<const std::int32_t> order, const Values& values,
+               std::int32_t rank, std::int32_t index)
       : actions_(actions),
         order_(order),
         values_(values),
@@ -229,8 +229,8 @@ std::vector<Part> expand_value(const Values& values, std::span<const InputCells>
   return parts;
 }
 
-Finding explain_wrong_result(const Actions& actions, std::span<const std::int32_t> order, const Values& values,
-                  std::int32_t rank, std::int32_t index) {
+Finding explain_wrong_result(const Actions& actions, std::span<const std::int32_t> order,
+                             const Values& values, std::int32_t rank, std::int32_t index) {
   return FaultLocator(actions, order, values, rank, index).find();
 }
 

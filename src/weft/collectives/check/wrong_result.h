@@ -34,8 +34,8 @@ struct Part {
 std::vector<Part> expand_value(const Values& values, std::span<const InputCells> inputs, std::int32_t value);
 
 // REQUIRES: output[index] of `rank` is wrong.
-Finding explain_wrong_result(const Actions& actions, std::span<const std::int32_t> order, const Values& values,
-                  std::int32_t rank, std::int32_t index);
+Finding explain_wrong_result(const Actions& actions, std::span<const std::int32_t> order,
+                             const Values& values, std::int32_t rank, std::int32_t index);
 
 // REQUIRES: output[index] of `rank` differs from its value out of place.
 Finding alias_fault(const Actions& in_place, const Values& shared, std::int32_t rank, std::int32_t index,

@@ -125,12 +125,14 @@ class Pipeline {
     const std::size_t i = cell_at(cell_group, position);
     if (i == cell_group.cells.size()) return position;
     const std::int64_t most = route.elements() / chunks_ / kRowsPerChunk;
-    return std::max(route.begin,
-                    cell_group.begins[i] + whole_rows(cells_[cell_group.cells[i]].box, position - cell_group.begins[i], most));
+    return std::max(route.begin, cell_group.begins[i] + whole_rows(cells_[cell_group.cells[i]].box,
+                                                                   position - cell_group.begins[i], most));
   }
 
   static std::size_t cell_at(const CellGroup& cell_group, std::int64_t position) {
-    return static_cast<std::size_t>(std::ranges::upper_bound(cell_group.begins, position) - cell_group.begins.begin()) - 1;
+    return static_cast<std::size_t>(std::ranges::upper_bound(cell_group.begins, position) -
+                                    cell_group.begins.begin()) -
+           1;
   }
 
   // Moves elements [begin, end) of a chunk; offsets are relative to the route's longest chunk.
@@ -143,7 +145,8 @@ class Pipeline {
     };
     const std::int64_t from = begin == 0 ? first : position(begin), to = position(end);
     if (from >= to) return;
-    for (std::size_t i = cell_at(cell_group, from); i < cell_group.cells.size() && cell_group.begins[i] < to; ++i) {
+    for (std::size_t i = cell_at(cell_group, from); i < cell_group.cells.size() && cell_group.begins[i] < to;
+         ++i) {
       const std::int64_t cell_begin = std::max(from, cell_group.begins[i]) - cell_group.begins[i],
                          cell_end = std::min(to, cell_group.begins[i + 1]) - cell_group.begins[i];
       for (Box& box : boxes_of_range(cells_[cell_group.cells[i]].box, cell_begin, cell_end))

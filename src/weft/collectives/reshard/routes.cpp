@@ -22,7 +22,8 @@ std::vector<std::int32_t> hosts_of(const std::vector<std::int32_t>& devices,
   return hosts;
 }
 
-std::vector<CellGroup> find_cell_groups(std::span<const Cell> cells, std::span<const std::int32_t> host_of_device) {
+std::vector<CellGroup> find_cell_groups(std::span<const Cell> cells,
+                                        std::span<const std::int32_t> host_of_device) {
   std::vector<CellGroup> cell_groups;
   std::map<std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>>, std::size_t> known;
   for (std::size_t c = 0; c < cells.size(); ++c) {
@@ -121,8 +122,9 @@ Result<Routes> find_routes(std::span<const Cell> cells, std::span<const std::int
   };
   const auto count_hops = [&] {
     std::size_t hops = 0;
-    for_each_sender(
-        [&](std::size_t cell_group, std::int32_t, std::int64_t) { hops += found.cell_groups[cell_group].needers.size(); });
+    for_each_sender([&](std::size_t cell_group, std::int32_t, std::int64_t) {
+      hops += found.cell_groups[cell_group].needers.size();
+    });
     return hops;
   };
   if (count_hops() > wanted_hops)
@@ -135,7 +137,8 @@ Result<Routes> find_routes(std::span<const Cell> cells, std::span<const std::int
   for_each_sender([&](std::size_t, std::int32_t sender, std::int64_t sent) { sends[sender] += sent; });
   std::vector<std::int64_t> ends(found.cell_groups.size());
   for_each_sender([&](std::size_t cell_group, std::int32_t sender, std::int64_t sent) {
-    send(cell_group, ends[cell_group], ends[cell_group] + sent, sender, found.cell_groups[cell_group].needers, sends, found.routes);
+    send(cell_group, ends[cell_group], ends[cell_group] + sent, sender, found.cell_groups[cell_group].needers,
+         sends, found.routes);
     ends[cell_group] += sent;
   });
   return found;

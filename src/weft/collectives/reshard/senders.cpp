@@ -125,7 +125,7 @@ class SenderFlow {
   }
 
   std::span<const Demand> demands_;
-  std::vector<std::vector<Edge>> edges_;    // per demand
+  std::vector<std::vector<Edge>> edges_;                   // per demand
   std::vector<std::vector<IncomingEdge>> incoming_edges_;  // per host: its incoming edges
   std::vector<std::int64_t> left_, load_;
   std::vector<int> demand_level_, host_level_;

@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 
 #include "weft/collectives/synthesis/coarser_rate.h"
-#include "weft/collectives/synthesis/interleave_shares.h"
 #include "weft/collectives/synthesis/in_network.h"
+#include "weft/collectives/synthesis/interleave_shares.h"
 #include "weft/collectives/synthesis/symmetry.h"
 #include "weft/plan/cluster/routes.h"
 
@@ -64,7 +64,8 @@ class HalfGrower {
     // The cut bound is the optimum if every switch has equal incoming and outgoing capacity.
     const bool cuts_suffice = switches_are_even();
     if (!half_.optimum.exact || (!trees && (cuts_suffice || !routed))) return std::move(half_);
-    if (symmetry && grow_symmetric(*symmetry) && (!routed || shortest_paths_suffice())) return std::move(half_);
+    if (symmetry && grow_symmetric(*symmetry) && (!routed || shortest_paths_suffice()))
+      return std::move(half_);
     if (wires_.gpus > kMostUnlike) return std::move(half_);
     const bool few = half_.optimum.rate.over <= kMostTrees && is_plain();
     if (routed && !few) return grow_fractions();

@@ -33,12 +33,11 @@ struct Forest {
   // the rate of trees of devices without it. The trees and programs are those of devices.
   std::int32_t switch_root = -1;
   double without_switches = 0;
-  std::vector<std::int32_t>
-      bottleneck;              // topology nodes whose outgoing links limit the rate of their roots
-  std::vector<Tree> down, up;  // see tree_program.h
-  Routes routes;               // paths of the edges that do not use the shortest
-  Amount trees = 0;            // per root and direction
-  bool whole = true;           // shares are multiples of 1 / trees; otherwise Tree::times is rounded
+  std::vector<std::int32_t> bottleneck;  // topology nodes whose outgoing links limit the rate of their roots
+  std::vector<Tree> down, up;            // see tree_program.h
+  Routes routes;                         // paths of the edges that do not use the shortest
+  Amount trees = 0;                      // per root and direction
+  bool whole = true;  // shares are multiples of 1 / trees; otherwise Tree::times is rounded
 };
 
 // Fractional trees saturate links of any rates; whole trees are the same on every machine.

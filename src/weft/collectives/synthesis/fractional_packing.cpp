@@ -12,9 +12,9 @@
 namespace weft::synthesis {
 namespace {
 
-constexpr double kTiny = 1e-9;      // smaller reduced costs and pivots are rounding errors
-constexpr double kRounding = 1e-6;  // smallest relative gain, given the perturbation
-constexpr double kSpread = 1e-7;    // relative perturbation of right-hand sides, against degeneracy
+constexpr double kTiny = 1e-9;           // smaller reduced costs and pivots are rounding errors
+constexpr double kRounding = 1e-6;       // smallest relative gain, given the perturbation
+constexpr double kSpread = 1e-7;         // relative perturbation of right-hand sides, against degeneracy
 constexpr std::int32_t kRefactor = 120;  // pivots between two inversions of the basis
 constexpr std::int32_t kWarmPhases = 24;
 constexpr double kWarmStep = 0.4;

@@ -335,7 +335,8 @@ class Turn {
 }  // namespace
 
 std::optional<TimeSchedule> build_greedy_schedule(const StepNetwork& network, const StepProblem& problem,
-                                      const EdgeTimes& times, const GreedyKeys& keys, const StepClock& clock) {
+                                                  const EdgeTimes& times, const GreedyKeys& keys,
+                                                  const StepClock& clock) {
   std::optional<TimeSchedule> made = Turn(network, problem, times, keys).run(clock);
   if (made) drop_idle_sends(network, problem, *made);
   return made;

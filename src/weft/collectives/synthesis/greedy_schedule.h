@@ -25,6 +25,7 @@ struct GreedyKeys {
 
 // Empty if the clock expires first.
 std::optional<TimeSchedule> build_greedy_schedule(const StepNetwork& network, const StepProblem& problem,
-                                      const EdgeTimes& times, const GreedyKeys& keys, const StepClock& clock);
+                                                  const EdgeTimes& times, const GreedyKeys& keys,
+                                                  const StepClock& clock);
 
 }  // namespace weft::synthesis

@@ -42,8 +42,7 @@ class HopProgram {
     collective::Slot source, target;  // of the chunk at either end
     std::int32_t count = 1;           // consecutive chunks
     double when = 0;                  // due time, as a fraction of the run
-    std::int32_t after =
-        -1;  // the hop that delivers the data sent, or the last added one that adds to it
+    std::int32_t after = -1;  // the hop that delivers the data sent, or the last added one that adds to it
     std::int32_t before =
         -1;  // another hop that adds to the same chunks at the receiver; the first to arrive adds first
     bool adds = false;
@@ -66,10 +65,9 @@ class HopProgram {
   struct Planned {
     Hop hop;
     std::int32_t lane = -1, connection = -1;
-    double due = 0;      // latest start that delays no later hop
-    double arrives = 0;  // time when it is received
-    std::int32_t place =
-        -1;  // the first added hop with the same target chunks
+    double due = 0;              // latest start that delays no later hop
+    double arrives = 0;          // time when it is received
+    std::int32_t place = -1;     // the first added hop with the same target chunks
     std::int32_t earlier = -1;   // the hop of that place that arrives just before it
     std::int32_t received = -1;  // the receiver's step
   };

@@ -215,7 +215,7 @@ class OrbitGrower {
   const Wires& wires_;
   const Symmetry& symmetry_;
   std::vector<double> one_, quota_, used_, reserved_, spanning_use_;  // per kind
-  std::vector<Way> ways_;                                         // sorted by price
+  std::vector<Way> ways_;                                             // sorted by price
   std::vector<Level> levels_;
   std::vector<bool> covered_;
   std::vector<std::int32_t> order_;           // devices in the order they were reached

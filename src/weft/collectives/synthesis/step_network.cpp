@@ -38,7 +38,7 @@ struct StepPath {
 
 // The shortest paths from `device` to every other; a few if several are equally short.
 std::vector<StepPath> ways_from(const cluster::Topology& topology,
-                               const std::vector<std::vector<std::int32_t>>& leaving, std::int32_t device) {
+                                const std::vector<std::vector<std::int32_t>>& leaving, std::int32_t device) {
   std::vector<std::int32_t> hops(topology.nodes.size(), -1);
   std::vector<std::size_t> ways_to(topology.nodes.size(), 0);
   std::vector<StepPath> ways, front{{{device, device}, {}}};

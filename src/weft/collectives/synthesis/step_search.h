@@ -29,8 +29,8 @@ enum class StepVerdict : std::uint8_t { satisfiable, unsatisfiable, unknown };
 struct StepAnswer {
   StepVerdict verdict = StepVerdict::unknown;
   std::optional<StepSchedule> combine, spread;  // arguments of step_moves()
-  std::string why;            // how it was found, what refutes it, or why it is unknown
-  std::int64_t formulas = 0;  // passed to the solver
+  std::string why;                              // how it was found, what refutes it, or why it is unknown
+  std::int64_t formulas = 0;                    // passed to the solver
 };
 
 // Searches on one network. The symmetries found are kept for the next instance.

@@ -111,7 +111,8 @@ struct OneDirection {
 // Times the trees in more and more segments, as long as that helps. No schedule if none could be
 // timed. `only`: only this number of segments; 0: any.
 OneDirection time_trees(const StepNetwork& network, const TimeQuestion& question, Kind kind,
-                  const std::vector<Tree>& trees, Amount each, std::int32_t only, const StepClock& clock) {
+                        const std::vector<Tree>& trees, Amount each, std::int32_t only,
+                        const StepClock& clock) {
   const bool rooted = kind == Kind::broadcast || kind == Kind::reduce;
   const double streams = static_cast<double>(each) * (rooted ? 1 : network.devices);
   OneDirection way;
@@ -139,7 +140,7 @@ OneDirection time_trees(const StepNetwork& network, const TimeQuestion& question
 
 // Searches one direction. Each cut gets an iteration, then the better ones get more.
 OneDirection search_direction(const StepNetwork& network, const TimeQuestion& question, Kind kind,
-                      double finished_before, const TimeEffort& effort, const StepClock& clock) {
+                              double finished_before, const TimeEffort& effort, const StepClock& clock) {
   Random random(effort.seed);
   std::vector<TimeCut> cuts;
   for (const std::int32_t cut : kCuts) {
@@ -188,8 +189,9 @@ OneDirection search_direction(const StepNetwork& network, const TimeQuestion& qu
 }
 
 // The better of trees, if any, and search. No search if the trees are close enough to the bound.
-OneDirection best_direction(const StepNetwork& network, const TimeQuestion& question, Kind kind, double finished_before,
-                const std::vector<Tree>* trees, const TimeEffort& effort, const StepClock& clock) {
+OneDirection best_direction(const StepNetwork& network, const TimeQuestion& question, Kind kind,
+                            double finished_before, const std::vector<Tree>* trees, const TimeEffort& effort,
+                            const StepClock& clock) {
   OneDirection by_trees;
   if (trees != nullptr)
     by_trees = time_trees(network, question, kind, *trees, effort.forest->trees, 0, clock);
@@ -218,7 +220,8 @@ Result<TimeAnswer> search_in_time(const StepNetwork& network, const TimeQuestion
   if (both || runs_backwards(question.kind)) {
     const StepNetwork back = reversed(network);
     const Kind kind = both ? Kind::reduce_scatter : question.kind;
-    OneDirection way = best_direction(back, asked, kind, 0, forest != nullptr ? &forest->up : nullptr, effort, clock);
+    OneDirection way =
+        best_direction(back, asked, kind, 0, forest != nullptr ? &forest->up : nullptr, effort, clock);
     answer.tree_pieces = way.tree_pieces;
     answer.combine = std::move(way.schedule);
     answer.question = way.question;
@@ -233,10 +236,11 @@ Result<TimeAnswer> search_in_time(const StepNetwork& network, const TimeQuestion
     const Kind kind = both ? Kind::all_gather : question.kind;
     // If trees combine, trees also distribute, cut the same way.
     const std::vector<Tree>* const trees = forest != nullptr && !answer.combine ? &forest->down : nullptr;
-    OneDirection way = answer.tree_pieces > 0
-                     ? time_trees(network, asked, kind, forest->down, forest->trees, answer.tree_pieces, {})
-                     : best_direction(network, asked, kind, answer.combine ? answer.combine->finish : 0, trees,
-                                effort, clock);
+    OneDirection way =
+        answer.tree_pieces > 0
+            ? time_trees(network, asked, kind, forest->down, forest->trees, answer.tree_pieces, {})
+            : best_direction(network, asked, kind, answer.combine ? answer.combine->finish : 0, trees, effort,
+                             clock);
     answer.tree_pieces = way.tree_pieces;
     answer.spread = std::move(way.schedule);
     answer.question = way.question;

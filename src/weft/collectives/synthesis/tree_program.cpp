@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "weft/collectives/chunks/check_moves.h"
-#include "weft/collectives/synthesis/interleave_shares.h"
 #include "weft/collectives/synthesis/index.h"
+#include "weft/collectives/synthesis/interleave_shares.h"
 
 namespace weft::synthesis {
 namespace {

@@ -27,10 +27,10 @@
 #include "weft/collectives/chunks/program.h"
 #include "weft/communication/comm/call.h"
 #include "weft/communication/comm/failure.h"
-#include "weft/communication/comm/rendezvous_point.h"
 #include "weft/communication/comm/message.h"
 #include "weft/communication/comm/options.h"
 #include "weft/communication/comm/quorum.h"
+#include "weft/communication/comm/rendezvous_point.h"
 #include "weft/communication/comm/user_operation.h"
 #include "weft/communication/comm/work.h"
 #include "weft/communication/transport/job.h"
@@ -169,8 +169,8 @@ class Communicator {
 };
 
 // Joins a growing group as rank `rank` of `ranks`; new ranks come last.
-Result<std::unique_ptr<Communicator>> join(const RendezvousPoint& place, std::int32_t rank, std::int32_t ranks,
-                                           const Options& options = {});
+Result<std::unique_ptr<Communicator>> join(const RendezvousPoint& place, std::int32_t rank,
+                                           std::int32_t ranks, const Options& options = {});
 
 // Joins the job that the environment describes and creates a communicator of all its ranks.
 Result<std::unique_ptr<Communicator>> connect(const Options& options = {});

@@ -50,7 +50,8 @@ struct Flight : FlightProgress {
   Purpose purpose = Purpose::itself;
   std::array<char, 35> algorithm = {};  // null-terminated, truncated if longer
 };
-static_assert(sizeof(Flight) % sizeof(std::uint64_t) == 0 && sizeof(FlightProgress) % sizeof(std::uint64_t) == 0);
+static_assert(sizeof(Flight) % sizeof(std::uint64_t) == 0 &&
+              sizeof(FlightProgress) % sizeof(std::uint64_t) == 0);
 
 class FlightRecorder {
  public:

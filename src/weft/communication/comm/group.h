@@ -109,7 +109,8 @@ struct Communicator::State {
   std::unique_ptr<transport::Endpoint> endpoint;
   std::unique_ptr<Source> direct_source, endpoint_source;
   // By requested algorithm, and whether in place.
-  std::map<std::pair<std::optional<DirectAlgorithm>, std::optional<bool>>, std::unique_ptr<Runner>> direct_runners;
+  std::map<std::pair<std::optional<DirectAlgorithm>, std::optional<bool>>, std::unique_ptr<Runner>>
+      direct_runners;
 
   struct OpenProgram {
     std::unique_ptr<ReadyProgram> ready;

@@ -160,7 +160,7 @@ void Communicator::State::hear_of(const transport::Death& death) {
   const auto who = static_cast<std::int32_t>(found - members.begin());
   if (death.left) {
     engine->expect_failure(who, environment_error(fmt::format("rank {} has left the group", who),
-                                            "every rank must make the same calls before it leaves"));
+                                                  "every rank must make the same calls before it leaves"));
     return;
   }
   if (direct) direct->poison(who, kPoisonedByFailure);

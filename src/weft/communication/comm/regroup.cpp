@@ -21,8 +21,8 @@ enum : std::uint64_t { kSplit = 1 << 20, kShrink = 1 << 21 };  // topics of a gr
 constexpr std::int32_t kMostGrownRanks = 65536;
 constexpr std::chrono::hours kLongestMeeting{7 * 24};
 
-Result<std::unique_ptr<Communicator>> meet(const RendezvousPoint& place, std::int32_t rank, std::int32_t ranks,
-                                           const Options& options) {
+Result<std::unique_ptr<Communicator>> meet(const RendezvousPoint& place, std::int32_t rank,
+                                           std::int32_t ranks, const Options& options) {
   if (options.transport == TransportKind::mpi)
     return user_error("MPI cannot add ranks", "use shm, tcp or automatic");
   WEFT_TRY(rendezvous, rendezvous_at(place, rank, ranks));
@@ -46,7 +46,7 @@ Result<std::unique_ptr<Communicator>> Communicator::split(std::int32_t colour, s
     const auto its_key = read_number<std::int32_t>(said.substr(std::min(blank + 1, said.size())));
     if (!its_colour || !its_key)
       return environment_error(fmt::format("cannot read the colour and key of rank {}", rank),
-                         "run the same weft on all hosts");
+                               "run the same weft on all hosts");
     if (*its_colour == colour) mine.emplace_back(*its_key, rank);
   }
   if (colour < 0) return std::unique_ptr<Communicator>();
@@ -112,7 +112,8 @@ Result<transport::Rendezvous> rendezvous_at(const RendezvousPoint& place, std::i
   return rendezvous;
 }
 
-Result<std::unique_ptr<Communicator>> Communicator::grow(std::int32_t newcomers, const RendezvousPoint& place) {
+Result<std::unique_ptr<Communicator>> Communicator::grow(std::int32_t newcomers,
+                                                         const RendezvousPoint& place) {
   if (newcomers < 1) return user_error(fmt::format("expected at least one new rank, found {}", newcomers));
   if (newcomers > kMostGrownRanks - size())
     return user_error(fmt::format("too many new ranks: {}", newcomers));
@@ -122,8 +123,8 @@ Result<std::unique_ptr<Communicator>> Communicator::grow(std::int32_t newcomers,
   return meet(at, rank(), size() + newcomers, state_->options);
 }
 
-Result<std::unique_ptr<Communicator>> join(const RendezvousPoint& place, std::int32_t rank, std::int32_t ranks,
-                                           const Options& options) {
+Result<std::unique_ptr<Communicator>> join(const RendezvousPoint& place, std::int32_t rank,
+                                           std::int32_t ranks, const Options& options) {
   return meet(place, rank, ranks, options);
 }
 

@@ -22,6 +22,7 @@ struct RendezvousPoint {
 };
 
 // The rendezvous of a rank at `place`. Fails if the place is malformed.
-Result<transport::Rendezvous> rendezvous_at(const RendezvousPoint& place, std::int32_t rank, std::int32_t ranks);
+Result<transport::Rendezvous> rendezvous_at(const RendezvousPoint& place, std::int32_t rank,
+                                            std::int32_t ranks);
 
 }  // namespace weft::comm

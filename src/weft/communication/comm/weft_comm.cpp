@@ -160,7 +160,7 @@ int weft_grow(weft_comm* comm, int32_t newcomers, const char* where, const char*
       return tell(no_handle(comm == nullptr ? "comm" : where == nullptr ? "where" : "grown"));
     *grown = nullptr;
     const weft::comm::RendezvousPoint place{where, secret == nullptr ? "" : secret,
-                                         std::chrono::milliseconds(timeout_ms)};
+                                            std::chrono::milliseconds(timeout_ms)};
     return hand_over(comm->communicator->grow(newcomers, place), grown);
   });
 }
@@ -173,7 +173,7 @@ int weft_join(const char* where, const char* secret, int64_t timeout_ms, int32_t
     weft::comm::Options options;
     if (const Status read = read_options(given, options); !read.ok()) return tell(read);
     const weft::comm::RendezvousPoint place{where, secret == nullptr ? "" : secret,
-                                         std::chrono::milliseconds(timeout_ms)};
+                                            std::chrono::milliseconds(timeout_ms)};
     return hand_over(weft::comm::join(place, rank, ranks, options), comm);
   });
 }

@@ -9,7 +9,8 @@ void Acceptor::add_to(std::vector<pollfd>& wanted) const {
 
 Result<std::vector<Acceptor::AcceptedLink>> Acceptor::step() {
   WEFT_TRY(proven, accept_queue_.step());
-  for (AcceptQueue::Proven& each : proven) newcomers_.emplace_back(std::move(each.socket), each.local, each.keys);
+  for (AcceptQueue::Proven& each : proven)
+    newcomers_.emplace_back(std::move(each.socket), each.local, each.keys);
   std::vector<AcceptedLink> guests;
   for (auto at = newcomers_.begin(); at != newcomers_.end();) {
     Frame first;

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/communication/transport/control_link.h"
 #include "weft/communication/transport/accept_queue.h"
+#include "weft/communication/transport/control_link.h"
 
 namespace weft::transport {
 

@@ -45,9 +45,10 @@ Error ended(std::int32_t rank) {
 Error no_line(const Mesh& mesh, const BootstrapPlan& plan) {
   const auto missing = mesh.missing();
   const std::string why = mesh.why_missing(missing.front());
-  return environment_error(fmt::format("rank {} could not connect to {} within {}{}{}", plan.self.rank,
-                                 name_ranks(missing), print_time(plan.timeout), why.empty() ? "" : ": ", why),
-                     "can these hosts reach each other? WEFT_LISTEN sets the address that a rank listens on");
+  return environment_error(
+      fmt::format("rank {} could not connect to {} within {}{}{}", plan.self.rank, name_ranks(missing),
+                  print_time(plan.timeout), why.empty() ? "" : ": ", why),
+      "can these hosts reach each other? WEFT_LISTEN sets the address that a rank listens on");
 }
 
 void wait(std::vector<pollfd>& wanted, Deadline deadline) {
@@ -108,7 +109,7 @@ class Host {
       if (!ready_[rank]) slow.push_back(static_cast<std::int32_t>(rank));
     }
     return environment_error(fmt::format("{} did not connect to all other ranks within {}", name_ranks(slow),
-                                   print_time(plan_.timeout)));
+                                         print_time(plan_.timeout)));
   }
 
   Status admit(Acceptor::AcceptedLink guest) {
@@ -182,12 +183,13 @@ class Host {
           "set WEFT_SECURE=1 for every rank or for none");
     }
     if (const std::int32_t refused = acceptor_->accept_queue().refused(); refused > 0) {
-      return environment_error(fmt::format("{}; {} {} not have the job's secret", attendance(), refused,
-                                     refused == 1 ? "connected process does" : "connected processes do"),
-                         "give every rank the same WEFT_JOB_SECRET");
+      return environment_error(
+          fmt::format("{}; {} {} not have the job's secret", attendance(), refused,
+                      refused == 1 ? "connected process does" : "connected processes do"),
+          "give every rank the same WEFT_JOB_SECRET");
     }
-    return environment_error(attendance(),
-                       "check that all ranks have the same MASTER_ADDR and MASTER_PORT and can reach it");
+    return environment_error(
+        attendance(), "check that all ranks have the same MASTER_ADDR and MASTER_PORT and can reach it");
   }
 
   BootstrapPlan plan_;

@@ -48,7 +48,9 @@ std::string print(const Table& table) {
 
 std::string print(const Error& error) { return dump({{"message", error.message}, {"hint", error.hint}}); }
 
-std::optional<BootstrapMember> parse_bootstrap_member(std::string_view text) { return read(text, attendee_from); }
+std::optional<BootstrapMember> parse_bootstrap_member(std::string_view text) {
+  return read(text, attendee_from);
+}
 
 std::optional<Table> parse_table(std::string_view text) {
   return read(text, [](const Json& json) {

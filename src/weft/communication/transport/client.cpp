@@ -71,7 +71,8 @@ Client::State Client::step() {
       // Any user can bind an abstract Unix name. The secret is proven, but descriptors must go only
       // to this user.
       state_ = address_ || is_same_user(socket_) ? State::through : State::refused;
-      if (state_ == State::refused) error_ = environment_error(fmt::format("{} is another user's process", peer_));
+      if (state_ == State::refused)
+        error_ = environment_error(fmt::format("{} is another user's process", peer_));
       break;
   }
   return state_;

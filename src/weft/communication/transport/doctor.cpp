@@ -108,7 +108,8 @@ RankReport diagnose(const std::string& name, Question question) {
 
 }  // namespace
 
-Result<std::vector<RankReport>> query_ranks(std::optional<pid_t> process, std::chrono::milliseconds patience) {
+Result<std::vector<RankReport>> query_ranks(std::optional<pid_t> process,
+                                            std::chrono::milliseconds patience) {
   auto read = read_file("/proc/net/unix", kMostSockets);
   if (!read.ok()) {
     Error error = std::move(read).error();

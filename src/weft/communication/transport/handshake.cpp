@@ -132,15 +132,15 @@ Error handshake_error(Handshake::State state, std::string_view peer, Traffic tra
   switch (state) {
     case Handshake::State::unlike:
       return environment_error(traffic == Traffic::sealed
-                             ? fmt::format("{} does not encrypt its messages, this rank does", peer)
-                             : fmt::format("{} encrypts its messages, this rank does not", peer),
-                         "set WEFT_SECURE=1 for every rank or for none");
+                                   ? fmt::format("{} does not encrypt its messages, this rank does", peer)
+                                   : fmt::format("{} encrypts its messages, this rank does not", peer),
+                               "set WEFT_SECURE=1 for every rank or for none");
     case Handshake::State::stranger:
       return environment_error(fmt::format("{} does not use Weft's protocol, or uses another version", peer),
-                         "does another program use this port?");
+                               "does another program use this port?");
     case Handshake::State::no_secret:
       return environment_error(fmt::format("{} does not have the job's secret", peer),
-                         "give every rank the same WEFT_JOB_SECRET (16 characters or more)");
+                               "give every rank the same WEFT_JOB_SECRET (16 characters or more)");
     case Handshake::State::lost:
       return environment_error(fmt::format("{} closed the connection before it authenticated", peer));
     case Handshake::State::going:

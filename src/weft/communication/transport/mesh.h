@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/communication/transport/client.h"
-#include "weft/communication/transport/bootstrap_messages.h"
 #include "weft/communication/transport/acceptor.h"
+#include "weft/communication/transport/bootstrap_messages.h"
+#include "weft/communication/transport/client.h"
 
 namespace weft::transport {
 

@@ -203,8 +203,8 @@ Result<std::vector<std::int32_t>> ProcessJob::agree_on_survivors(std::span<const
   }
   if (!ours.decision()) {
     return environment_error(fmt::format("{} did not join the agreement on survivors within {}",
-                                   name_ranks(ours.awaited()), print_time(timeout_)),
-                       "every survivor must call it; run weft doctor to see where each rank is");
+                                         name_ranks(ours.awaited()), print_time(timeout_)),
+                             "every survivor must call it; run weft doctor to see where each rank is");
   }
   if (!std::ranges::binary_search(*ours.decision(), rank_)) {
     return environment_error(

@@ -158,10 +158,12 @@ void ProcessJob::take(std::int32_t from, Frame frame) {
       if (frame.number == static_cast<std::uint64_t>(rank_)) {
         if (!given_up_) given_up_ = frame.bytes;
         for (std::int32_t rank = 0; rank < ranks(); ++rank) {
-          if (rank != rank_) record_failure({rank, fmt::format("it dropped this rank: {}", *given_up_), false, true});
+          if (rank != rank_)
+            record_failure({rank, fmt::format("it dropped this rank: {}", *given_up_), false, true});
         }
       } else if (frame.number < static_cast<std::uint64_t>(ranks())) {
-        record_failure({static_cast<std::int32_t>(frame.number), std::move(frame.bytes), false, frame.group != 0});
+        record_failure(
+            {static_cast<std::int32_t>(frame.number), std::move(frame.bytes), false, frame.group != 0});
       }
       break;
     case FrameKind::agreement:
@@ -187,7 +189,8 @@ void ProcessJob::record_failure(Death death) {
   gone.death = &deaths_.emplace_back(std::move(death));
   for (std::int32_t other = 0; other < ranks() && tell; ++other)
     post(other, FrameKind::death, topic, gone.death->how);
-  for (auto& [key, agreement] : agreements_) post({key.first, key.second}, agreement.note_failure(gone.death->rank));
+  for (auto& [key, agreement] : agreements_)
+    post({key.first, key.second}, agreement.note_failure(gone.death->rank));
   changed_.notify_all();
 }
 

@@ -26,7 +26,7 @@ constexpr std::size_t kShortest = 16, kLongest = 4096;  // bytes of a secret
 
 Error file_error(const std::string& path, int error) {
   return environment_error(fmt::format("the job's secret cannot be read: {}: {}", path, std::strerror(error)),
-                     "set WEFT_JOB_SECRET");
+                           "set WEFT_JOB_SECRET");
 }
 
 Status check_length(const std::string& secret, std::string_view where) {

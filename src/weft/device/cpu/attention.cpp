@@ -275,9 +275,9 @@ namespace {
 // The contribution of one head to the gradients of its queries and of the keys and values it
 // shares.
 void attend_head_gradient(const Attention& how, std::int64_t head, AttentionInput q, AttentionInput k,
-                      AttentionInput v, AttentionInput y, const float* log_sum, AttentionInput dy,
-                      const std::uint8_t* mask, AttentionOutput dq, OwnRows dk, OwnRows dv,
-                      const Room& room) {
+                          AttentionInput v, AttentionInput y, const float* log_sum, AttentionInput dy,
+                          const std::uint8_t* mask, AttentionOutput dq, OwnRows dk, OwnRows dv,
+                          const Room& room) {
   const auto h = static_cast<std::size_t>(head);
   const auto factor = static_cast<float>(how.of.scale / how.of.divisor);
   const Bf16Products way = products_of(how, {q, k, v, dy});
@@ -333,8 +333,9 @@ void attend_head_gradient(const Attention& how, std::int64_t head, AttentionInpu
 }  // namespace
 
 void attend_gradient(const Attention& how, std::int64_t begin, std::int64_t end, AttentionInput q,
-                 AttentionInput k, AttentionInput v, AttentionInput y, const float* log_sum,
-                 AttentionInput dy, const std::uint8_t* mask, const AttentionGradients& to, void* scratch) {
+                     AttentionInput k, AttentionInput v, AttentionInput y, const float* log_sum,
+                     AttentionInput dy, const std::uint8_t* mask, const AttentionGradients& to,
+                     void* scratch) {
   const Room room(how, scratch);
   const auto keys_of = [&](std::int64_t head) {
     return SummedRows(to.dk, how.dk.heads[static_cast<std::size_t>(head)], how.dk.step, how.keys, how.inner,
@@ -350,7 +351,7 @@ void attend_gradient(const Attention& how, std::int64_t begin, std::int64_t end,
     for (std::int64_t head = first; head < last; ++head) keys_of(head).clear(), values_of(head).clear();
     for (std::int64_t head = first; head < last; ++head)
       attend_head_gradient(how, head, q, k, v, y, log_sum, dy, mask, to.dq, keys_of(head).sums,
-                       values_of(head).sums, room);
+                           values_of(head).sums, room);
     keys_of(first).finish();
     values_of(first).finish();
   }

@@ -31,8 +31,7 @@ struct AttentionRows {
 struct Attention {
   ops::AttentionGeometry of;  // which keys a query attends to, and the scale of the scores
   std::int64_t queries = 0, keys = 0, inner = 0, values = 0;
-  std::int64_t sharing =
-      1;  // this many consecutive heads add to the same key and value gradients
+  std::int64_t sharing = 1;  // this many consecutive heads add to the same key and value gradients
   AttentionRows q, k, v, y, log_sum;
   AttentionRows mask;            // per query
   std::int64_t mask_step = 0;    // distance between keys
@@ -70,8 +69,9 @@ struct AttentionGradients {
   AttentionOutput dq, dk, dv;
 };
 void attend_gradient(const Attention& how, std::int64_t begin, std::int64_t end, AttentionInput q,
-                 AttentionInput k, AttentionInput v, AttentionInput y, const float* log_sum,
-                 AttentionInput dy, const std::uint8_t* mask, const AttentionGradients& to, void* scratch);
+                     AttentionInput k, AttentionInput v, AttentionInput y, const float* log_sum,
+                     AttentionInput dy, const std::uint8_t* mask, const AttentionGradients& to,
+                     void* scratch);
 
 // Contiguous rows of `values` elements with one log-sum per row. Merges the results of two sets of
 // keys.

@@ -87,8 +87,8 @@ class AttentionKernel final : public Kernel {
         mask_ < in_.size() ? reinterpret_cast<const std::uint8_t*>(in_[mask_].data) : nullptr;
     if (is_gradient_)
       attend_gradient(how_, task.begin, task.end, in_[0], in_[1], in_[2], in_[3],
-                  reinterpret_cast<const float*>(in_[4].data), in_[5], mask, {out_[0], out_[1], out_[2]},
-                  scratch);
+                      reinterpret_cast<const float*>(in_[4].data), in_[5], mask, {out_[0], out_[1], out_[2]},
+                      scratch);
     else
       attend(how_, task.begin, task.end, in_[0], in_[1], in_[2], mask, out_[0],
              reinterpret_cast<float*>(out_[1].data), scratch);

@@ -19,13 +19,13 @@
 #include "weft/device/cpu/rotary.h"
 #include "weft/device/cpu/routing.h"
 #include "weft/device/cpu/strided_copy.h"
-#include "weft/plan/ops/linear_loss_shape.h"
 #include "weft/plan/ops/codec.h"
 #include "weft/plan/ops/convolution.h"
+#include "weft/plan/ops/global_offset.h"
+#include "weft/plan/ops/linear_loss_shape.h"
 #include "weft/plan/ops/operators.h"
 #include "weft/plan/ops/pointwise.h"
 #include "weft/plan/ops/pooling.h"
-#include "weft/plan/ops/global_offset.h"
 #include "weft/program/tasks/items.h"
 
 namespace weft::device::cpu {

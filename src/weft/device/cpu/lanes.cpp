@@ -57,7 +57,7 @@ float exponential_row(const float* x, float shift, float* y, std::int64_t n) {
   return kernels().exponentials(x, shift, y, n);
 }
 void softmax_gradient_row(const float* p, const float* dp, float along, float factor, float* ds,
-                       std::int64_t n) {
+                          std::int64_t n) {
   kernels().softmax_slope(p, dp, along, factor, ds, n);
 }
 void layer_norm_row(const float* x, float* y, std::int64_t n, float epsilon, float& rstd) {
@@ -88,8 +88,7 @@ void split_rows(std::int64_t rows, std::int64_t width, const float* from, std::i
                 float* odd, std::int64_t to_step) {
   kernels().split_rows(rows, width, from, from_step, even, odd, to_step);
 }
-void max_of_squares(std::int64_t rows, std::int64_t width, std::int64_t out_width, const float* x,
-                        float* y) {
+void max_of_squares(std::int64_t rows, std::int64_t width, std::int64_t out_width, const float* x, float* y) {
   kernels().max_of_squares(rows, width, out_width, x, y);
 }
 

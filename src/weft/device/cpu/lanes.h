@@ -56,7 +56,8 @@ float log_sum_exp_row(const float* x, std::int64_t n, float& max);
 // y = exp(x - shift); returns the sum of y.
 float exponential_row(const float* x, float shift, float* y, std::int64_t n);
 // Backward pass of softmax: ds = p * (dp - along) * factor. ds may alias dp.
-void softmax_gradient_row(const float* p, const float* dp, float along, float factor, float* ds, std::int64_t n);
+void softmax_gradient_row(const float* p, const float* dp, float along, float factor, float* ds,
+                          std::int64_t n);
 // y = (x - mean) * rstd, rstd = 1 / sqrt(variance + epsilon), with the biased variance.
 void layer_norm_row(const float* x, float* y, std::int64_t n, float epsilon, float& rstd);
 // y = x * rstd, rstd = 1 / sqrt(mean of x^2 + epsilon)
@@ -105,8 +106,7 @@ void copy_rows(std::int64_t rows, std::int64_t width, const float* from, std::in
 void split_rows(std::int64_t rows, std::int64_t width, const float* from, std::int64_t from_step, float* even,
                 float* odd, std::int64_t to_step);
 // Maximum of each 2 x 2 square: rows of y from pairs of rows of x.
-void max_of_squares(std::int64_t rows, std::int64_t width, std::int64_t out_width, const float* x,
-                        float* y);
+void max_of_squares(std::int64_t rows, std::int64_t width, std::int64_t out_width, const float* x, float* y);
 
 // Optimizers: one step for n weights. Each next_ array may alias the array it updates.
 

@@ -187,7 +187,7 @@ Vector every_other(Vector a, Vector b, std::index_sequence<kLane...>) {
 
 // y[t] = the maximum of x[2t], x[2t + 1] over two rows of x, for `rows` rows of y.
 [[gnu::flatten]] inline void max_of_squares(std::int64_t rows, std::int64_t width, std::int64_t out_width,
-                                                const float* x, float* y) {
+                                            const float* x, float* y) {
   constexpr auto kAll = std::make_index_sequence<kWidth>();
   for (std::int64_t row = 0; row < rows; ++row, x += 2 * width, y += out_width) {
     const float *upper = x, *lower = x + width;

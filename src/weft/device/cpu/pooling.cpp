@@ -158,7 +158,7 @@ void max_pool(const Pooling& pool, std::int64_t begin, std::int64_t end, const f
         pool.height == 2 * pool.out_height ? std::max(end - begin, std::int64_t{1}) : 1;
     for (std::int64_t plane = begin; plane < end; plane += together)
       max_of_squares(together * pool.out_height, pool.width, pool.out_width,
-                         x + plane * pool.height * pool.width, y + plane * pool.out_height * pool.out_width);
+                     x + plane * pool.height * pool.width, y + plane * pool.out_height * pool.out_width);
     return;
   }
   if (const PlaneLine line(pool, scratch); line.slides())

@@ -42,8 +42,9 @@ Status load(const Library& from, std::initializer_list<Wanted> all) {
   for (const Wanted& wanted : all) {
     *wanted.slot = dlsym(library, wanted.name);
     if (*wanted.slot == nullptr)
-      return environment_error(fmt::format("{} of this machine is too old: it has no {}", from.called, wanted.name),
-                         "CUDA 12 or later is needed");
+      return environment_error(
+          fmt::format("{} of this machine is too old: it has no {}", from.called, wanted.name),
+          "CUDA 12 or later is needed");
   }
   return {};
 }
@@ -280,9 +281,10 @@ Status check(Code code, std::string_view what) {
   if (code == 0) return {};
   if (code >= kBlasCodeOffset) {
     constexpr Code kNoMemory = kBlasCodeOffset + 3;
-    return environment_error(fmt::format("the GPU failed to {}: cuBLAS returned {} (code {})", what,
-                                   code == kNoMemory ? "out of memory" : "an error", code - kBlasCodeOffset),
-                       remedy_for(code == kNoMemory ? kOutOfMemory : 0));
+    return environment_error(
+        fmt::format("the GPU failed to {}: cuBLAS returned {} (code {})", what,
+                    code == kNoMemory ? "out of memory" : "an error", code - kBlasCodeOffset),
+        remedy_for(code == kNoMemory ? kOutOfMemory : 0));
   }
   const char* text = nullptr;
   if (const auto loaded = driver(); loaded.ok()) loaded.value()->error_text(code, &text);

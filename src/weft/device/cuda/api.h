@@ -108,8 +108,8 @@ struct Driver {
                           int interleaved, int permuted, int ahead, int outside);
   // A cooperative launch: all blocks are resident at the same time, or the launch fails.
   Code (*launch_cooperative)(Handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                          unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
-                          Handle stream, void** parameters);
+                             unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                             Handle stream, void** parameters);
 };
 
 struct Compiler {

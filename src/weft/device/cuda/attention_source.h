@@ -30,13 +30,12 @@ struct AttentionShape {
   std::int64_t heads = 1, sharing = 1;  // heads that share keys are consecutive
   bool causal = false, windowed = false, masked = false;
   std::int64_t begin = 0, reach = 0;
-  double factor = 1;         // scale of the scores
-  bool is_aligned = false;   // every row is aligned to 16 bytes
-  std::string heads_source;    // "long long q0 = 0, ..": offsets of the rows of `head`
-  std::string strides_source;  // "constexpr long long kQ = .., kK = ..": row strides
-  bool hopper = false;       // use the Hopper kernels
-  std::string
-      coordinates_source;  // "int q_1 = 0, q_2 = 0, q_3 = 0, ..": TMA coordinates of `head`'s rows
+  double factor = 1;               // scale of the scores
+  bool is_aligned = false;         // every row is aligned to 16 bytes
+  std::string heads_source;        // "long long q0 = 0, ..": offsets of the rows of `head`
+  std::string strides_source;      // "constexpr long long kQ = .., kK = ..": row strides
+  bool hopper = false;             // use the Hopper kernels
+  std::string coordinates_source;  // "int q_1 = 0, q_2 = 0, q_3 = 0, ..": TMA coordinates of `head`'s rows
 };
 
 // Whether the Hopper kernels support this shape; the others support all.

@@ -112,8 +112,9 @@ Result<std::unique_ptr<Kernel>> make_call_kernel(Functions& gpu, const program::
   Call call{gpu, what, program.graph->view(what.node), {}, {}};
   for (const program::Place& place : what.operands) call.in.push_back(pointer(program, place, memory));
   for (const program::Place& place : what.results) call.out.push_back(pointer(program, place, memory));
-  for (const auto make : {make_elementwise, make_contraction, make_classes, make_table, make_scatter,
-                          make_data_movement, make_routing, make_image, make_pool, make_batch_norm, make_attention}) {
+  for (const auto make :
+       {make_elementwise, make_contraction, make_classes, make_table, make_scatter, make_data_movement,
+        make_routing, make_image, make_pool, make_batch_norm, make_attention}) {
     WEFT_TRY(kernel, make(call));
     if (kernel != nullptr) return std::unique_ptr<Kernel>(std::move(kernel));
   }

@@ -57,12 +57,12 @@ std::int64_t plain_stride(const plan::Type& type, Symbol index);
 // One maker per group of operators; returns null if the node is not in its group.
 Made make_elementwise(const Call& call);
 Made make_contraction(const Call& call);
-Made make_classes(const Call& call);  // cross entropy, labelled
-Made make_table(const Call& call);    // gather
-Made make_scatter(const Call& call);  // scatter-add
-Made make_data_movement(const Call& call);    // concat, pad, rotary, dropout
-Made make_routing(const Call& call);  // top-k, slot, recurrence
-Made make_image(const Call& call);    // convolutions
+Made make_classes(const Call& call);        // cross entropy, labelled
+Made make_table(const Call& call);          // gather
+Made make_scatter(const Call& call);        // scatter-add
+Made make_data_movement(const Call& call);  // concat, pad, rotary, dropout
+Made make_routing(const Call& call);        // top-k, slot, recurrence
+Made make_image(const Call& call);          // convolutions
 Made make_pool(const Call& call);
 Made make_batch_norm(const Call& call);
 Made make_attention(const Call& call);  // and its gradient

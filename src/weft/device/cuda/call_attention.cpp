@@ -204,12 +204,12 @@ Made make_attention(const Call& call) {
   if (shape.masked) {
     places.push_back({"at_mask", "kMaskQ", &in[mask], &of.along});
     shape.strides_source += fmt::format("constexpr long long kMaskQ = {}ll, kMaskK = {}ll;\n",
-                                      in[mask].stride(of.along.index), in[mask].stride(of.over.index));
+                                        in[mask].stride(of.along.index), in[mask].stride(of.over.index));
   }
   shape.heads_source = heads_source(places, heads);
   std::vector<TmaTensor> boxed = {{"q", &in[0], &of.along, shape.inner, call.in[0], shape.dtype},
-                              {"k", &in[1], &of.over, shape.inner, call.in[1], shape.dtype},
-                              {"v", &in[2], &of.over, shape.values, call.in[2], shape.dtype}};
+                                  {"k", &in[1], &of.over, shape.inner, call.in[1], shape.dtype},
+                                  {"v", &in[2], &of.over, shape.values, call.in[2], shape.dtype}};
   if (gradient) boxed.push_back({"dy", &in[5], &of.along, shape.values, call.in[5], shape.dtype});
   if (call.gpu.hopper() && supports_hopper(shape, gradient)) {
     const auto corners = coordinates_source(boxed, heads);
@@ -271,8 +271,8 @@ Made make_attention(const Call& call) {
   const AttentionTiles by_query = dq_tiles(shape), by_key = dk_dv_tiles(shape);
   const std::int64_t rows = shape.heads * shape.queries;
   WEFT_TRY_STATUS(add("weft_dots", {.threads = 256}, cut(rows, 8), {call.in[3], call.in[5], 0}));
-  WEFT_TRY_STATUS(add("weft_attention_dk_dv", by_key, cut(shape.keys, by_key.keys) * (shape.heads / shape.sharing),
-                      std::move(to_keys)));
+  WEFT_TRY_STATUS(add("weft_attention_dk_dv", by_key,
+                      cut(shape.keys, by_key.keys) * (shape.heads / shape.sharing), std::move(to_keys)));
   WEFT_TRY_STATUS(add("weft_attention_dq", by_query, cut(shape.queries, by_query.queries) * shape.heads,
                       std::move(to_queries)));
   return std::unique_ptr<Kernel>(std::make_unique<AttentionKernel>(std::move(parts), rows * 4));

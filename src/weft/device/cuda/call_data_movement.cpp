@@ -6,9 +6,9 @@
 #include "weft/device/cuda/call.h"
 #include "weft/device/cuda/expression.h"
 #include "weft/device/cuda/kernel_source.h"
+#include "weft/plan/ops/global_offset.h"
 #include "weft/plan/ops/moves.h"
 #include "weft/plan/ops/sequences.h"
-#include "weft/plan/ops/global_offset.h"
 
 namespace weft::device::cuda {
 namespace {

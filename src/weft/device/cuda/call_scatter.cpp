@@ -29,7 +29,7 @@ struct Loops {
   std::vector<IndexLoop> inner;    // in x and the result: a row
   std::vector<IndexLoop> dropped;  // only in x: summed within a point
   std::vector<IndexLoop> rows;     // the result's rows, with a stride only there
-  std::int64_t pack = 1;        // elements of the last inner loop moved together
+  std::int64_t pack = 1;           // elements of the last inner loop moved together
 };
 
 std::int64_t count(const std::vector<IndexLoop>& loops) {

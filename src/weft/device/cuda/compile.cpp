@@ -10,7 +10,8 @@ Result<std::string> compile(const std::string& text, const std::string& architec
   WEFT_TRY(compiler, cuda::compiler());
   Handle program = nullptr;
   const auto fails = [&](Code code) {
-    return environment_error(fmt::format("a kernel for the GPU does not compile: {}", compiler->error_text(code)));
+    return environment_error(
+        fmt::format("a kernel for the GPU does not compile: {}", compiler->error_text(code)));
   };
   if (const Code code = compiler->create(&program, text.c_str(), "weft.cu", 0, nullptr, nullptr); code != 0)
     return fails(code);
@@ -25,7 +26,7 @@ Result<std::string> compile(const std::string& text, const std::string& architec
     std::string log(bytes, '\0');
     compiler->log(program, log.data());
     status = environment_error(fmt::format("a kernel for the GPU does not compile: {}\n{}",
-                                     compiler->error_text(code), log.c_str()));
+                                           compiler->error_text(code), log.c_str()));
   } else {
     std::size_t bytes = 0;
     compiler->image_size(program, &bytes);

@@ -11,8 +11,8 @@
 
 #include <fmt/format.h>
 
-#include "weft/device/cuda/stored_choice.h"
 #include "weft/device/cuda/kernel_source.h"
+#include "weft/device/cuda/stored_choice.h"
 #include "weft/device/cuda/trial.h"
 #include "weft/plan/ops/convolution.h"
 #include "weft/plan/ops/images.h"

@@ -85,9 +85,9 @@ Result<std::unique_ptr<Kernel>> make_combine(Functions& gpu, const program::Prog
   WEFT_TRY(function, gpu.function(text, "weft_call"));
   return std::unique_ptr<Kernel>(
       std::make_unique<RangeKernel>(function,
-                                   std::vector{pointer(memory + program.buffer(combine.partials).offset),
-                                               pointer(program, combine.result, memory)},
-                                   RangeKernel::Shape{.items = combine.elements}));
+                                    std::vector{pointer(memory + program.buffer(combine.partials).offset),
+                                                pointer(program, combine.result, memory)},
+                                    RangeKernel::Shape{.items = combine.elements}));
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ class Parameters {
   // For kernels whose blocks wait for each other.
   Code launch_cooperative(const LaunchContext& at, Handle function, unsigned blocks, unsigned threads) {
     return at.gpu.driver().launch_cooperative(function, blocks, 1, 1, threads, 1, 1, 0, at.stream,
-                                           addresses().data());
+                                              addresses().data());
   }
 
  private:

@@ -100,7 +100,8 @@ Code Multiplier::multiply(const ProductAlgorithm& algorithm, DevicePointer a, De
   const float one = 1, beta = what_.adds ? 1.0f : 0.0f;
   const auto place = [](DevicePointer pointer) { return reinterpret_cast<void*>(pointer); };
   return blas_code(library_.multiply(handle_, product_, &one, place(a), a_, place(b), b_, &beta, place(c), c_,
-                                   place(c), c_, algorithm.data(), place(workspace), kBlasWorkspace, stream));
+                                     place(c), c_, algorithm.data(), place(workspace), kBlasWorkspace,
+                                     stream));
 }
 
 }  // namespace weft::device::cuda

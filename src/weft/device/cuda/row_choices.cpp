@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "weft/device/cuda/gpu.h"
-#include "weft/device/cuda/stored_choice.h"
 #include "weft/device/cuda/kernels.h"
+#include "weft/device/cuda/stored_choice.h"
 #include "weft/device/cuda/trial.h"
 
 namespace weft::device::cuda {

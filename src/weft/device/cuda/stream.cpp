@@ -97,11 +97,11 @@ class GpuStream final : public RecordingStream {
     gpu_->enter();
     const DevicePointer scratch = scratch_ ? pointer(scratch_->address() + kBlasWorkspace) : 0;
     const LaunchContext at{*gpu_,
-                         stream_,
-                         handle_,
-                         scratch,
-                         scratch_ && !leaves_sms_free_ ? pointer(scratch_->address()) : 0,
-                         leaves_sms_free_ ? kRoom : 0};
+                           stream_,
+                           handle_,
+                           scratch,
+                           scratch_ && !leaves_sms_free_ ? pointer(scratch_->address()) : 0,
+                           leaves_sms_free_ ? kRoom : 0};
     if (const Code code = mine.launch(at, task); code != 0) note(code, "run " + mine.what);
   }
   void copy_in(Address to, std::span<const std::byte> from) override {
@@ -192,7 +192,8 @@ class GpuStream final : public RecordingStream {
     if (code == 0 || !failure_.ok()) return;
     // An asynchronous kernel failure is returned by whatever call comes next.
     Status status = check(code, is_kernel_error(code) ? "finish its work" : what);
-    failure_ = environment_error(fmt::format("{}: {}", gpu_->name(), status.error().message), status.error().hint);
+    failure_ =
+        environment_error(fmt::format("{}: {}", gpu_->name(), status.error().message), status.error().hint);
   }
 
   const std::shared_ptr<Gpu> gpu_;

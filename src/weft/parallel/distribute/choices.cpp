@@ -41,7 +41,9 @@ bool takes_one(const plan::Operator& op) {
   return is_one_of(op, {&ops::minimum(), &ops::maximum(), &ops::relu(), &ops::abs()});
 }
 // Computed as less(b, a).
-bool has_swapped_operands(const plan::Operator& op) { return is_one_of(op, {&ops::greater(), &ops::less_equal()}); }
+bool has_swapped_operands(const plan::Operator& op) {
+  return is_one_of(op, {&ops::greater(), &ops::less_equal()});
+}
 bool compares_with_zero(const plan::Operator& op) { return is_one_of(op, {&ops::relu(), &ops::abs()}); }
 
 // The joint outcomes of two decisions.

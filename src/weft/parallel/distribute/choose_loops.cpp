@@ -144,7 +144,8 @@ LoopChoices choose_loops(const plan::Graph& graph, const Signatures& signatures,
     const plan::Signature& signature = signatures.of(node.id());
     const bool of_nothing = std::ranges::all_of(
         node.node().inputs, [&](plan::ValueId input) { return made_of_constants[input.value]; });
-    for (std::size_t k = 0; k < node.result_count(); ++k) made_of_constants[node.result(k).value] = of_nothing;
+    for (std::size_t k = 0; k < node.result_count(); ++k)
+      made_of_constants[node.result(k).value] = of_nothing;
     bool excepted = false;
     for (std::size_t axis = 0; axis < axes; ++axis) excepted |= exceptions.find(node.id(), axis) != nullptr;
     const std::span<const IndexList> lists = uses.lists(node.id());

@@ -37,7 +37,7 @@ int first_loop(const NodeView& node, const plan::Signature& signature, std::span
 class DecompositionChooser {
  public:
   DecompositionChooser(const plan::Graph& graph, const Signatures& signatures, const plan::Mesh& mesh,
-                  const StageUses& uses, const Exceptions& exceptions)
+                       const StageUses& uses, const Exceptions& exceptions)
       : graph_(graph), signatures_(signatures), mesh_(mesh), uses_(uses), exceptions_(exceptions) {}
 
   std::vector<NodeId> run() {
@@ -106,8 +106,8 @@ class DecompositionChooser {
 }  // namespace
 
 std::vector<NodeId> choose_decompositions(const plan::Graph& graph, const Signatures& signatures,
-                                    const plan::Mesh& mesh, const StageUses& uses,
-                                    const Exceptions& exceptions) {
+                                          const plan::Mesh& mesh, const StageUses& uses,
+                                          const Exceptions& exceptions) {
   return DecompositionChooser(graph, signatures, mesh, uses, exceptions).run();
 }
 
@@ -141,7 +141,8 @@ Result<plan::Graph> decompose_nodes(const plan::Graph& graph, std::span<const No
   return made;
 }
 
-Result<std::shared_ptr<const DecompositionCache::Open>> DecompositionCache::of(const std::vector<NodeId>& nodes) {
+Result<std::shared_ptr<const DecompositionCache::Open>> DecompositionCache::of(
+    const std::vector<NodeId>& nodes) {
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = kept_.find(nodes); known != kept_.end()) return known->second;

@@ -26,8 +26,8 @@ namespace weft::distribute {
 // The nodes to decompose, in order. A node is left as it is if a reader needs its result whole
 // along that index, which would have to be gathered in any case.
 std::vector<plan::NodeId> choose_decompositions(const plan::Graph& graph, const Signatures& signatures,
-                                          const plan::Mesh& mesh, const StageUses& uses,
-                                          const Exceptions& exceptions);
+                                                const plan::Mesh& mesh, const StageUses& uses,
+                                                const Exceptions& exceptions);
 
 // The plan with these nodes decomposed, each within its own phase. Symbols and scopes keep their
 // ids. REQUIRES: the nodes are in order, and each can be decomposed.

@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "weft/parallel/distribute/choose_loops.h"
+#include "weft/parallel/distribute/decompose_nodes.h"
 #include "weft/parallel/distribute/exceptions.h"
 #include "weft/parallel/distribute/holdings.h"
-#include "weft/parallel/distribute/decompose_nodes.h"
 #include "weft/parallel/distribute/run_node.h"
 #include "weft/parallel/distribute/signatures.h"
 #include "weft/parallel/distribute/source_layouts.h"
@@ -191,7 +191,8 @@ Result<DistributedPlan> distribute(const plan::Graph& graph, const Distribution&
   if (nodes.empty()) return spread(graph, distribution, options, signatures, exceptions, uses);
 
   std::optional<DecompositionCache> own_openings;
-  DecompositionCache& openings = options.openings != nullptr ? *options.openings : own_openings.emplace(graph);
+  DecompositionCache& openings =
+      options.openings != nullptr ? *options.openings : own_openings.emplace(graph);
   WEFT_TRY(open, openings.of(nodes));
   WEFT_TRY(open_exceptions, Exceptions::resolve(open->graph, open->signatures, distribution));
   WEFT_TRY(open_stages, stages_of(open->graph, distribution, options));

@@ -23,6 +23,7 @@ std::string rounded_to(const plan::Graph& graph);
 // Nodes get other ids. `layouts`: by value, of a plan on a mesh; empty: the single-device plan. A
 // cast of partial sums is replaced by a multiplication, since a function of partial sums has no
 // meaning; their sum then never equals the single-device result.
-Result<plan::Graph> with_marked_rounding(const plan::Graph& graph, std::span<const plan::Layout> layouts = {});
+Result<plan::Graph> with_marked_rounding(const plan::Graph& graph,
+                                         std::span<const plan::Layout> layouts = {});
 
 }  // namespace weft::distribute

@@ -19,8 +19,8 @@
 #include <utility>
 
 #include "weft/base/result.h"
-#include "weft/parallel/distribute/distribute.h"
 #include "weft/parallel/distribute/concat_boundaries.h"
+#include "weft/parallel/distribute/distribute.h"
 #include "weft/plan/graph/graph.h"
 
 namespace weft::distribute {

@@ -3,10 +3,10 @@
 #include "weft/base/random.h"
 #include "weft/parallel/distribute/choices.h"
 #include "weft/parallel/distribute/compare_plans.h"
-#include "weft/parallel/distribute/half_dropout.h"
 #include "weft/parallel/distribute/decompose_nodes.h"
-#include "weft/parallel/distribute/requirements.h"
+#include "weft/parallel/distribute/half_dropout.h"
 #include "weft/parallel/distribute/marked_rounding.h"
+#include "weft/parallel/distribute/requirements.h"
 #include "weft/plan/graph/hash.h"
 
 namespace weft::distribute {

@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "weft/parallel/distribute/concat_boundaries.h"
 #include "weft/parallel/distribute/decompose_nodes.h"
 #include "weft/parallel/distribute/other_sizes.h"
 #include "weft/parallel/distribute/proof_meshes.h"
-#include "weft/parallel/distribute/concat_boundaries.h"
 #include "weft/parallel/distribute/tiles.h"
 #include "weft/plan/graph/settle_phases.h"
 #include "weft/plan/graph/transplant.h"

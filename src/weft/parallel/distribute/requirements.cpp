@@ -106,7 +106,8 @@ class RequirementCheck {
   std::optional<BrokenRequirement> check_output(const plan::Output& output) const {
     const std::string_view name = plan_.graph.text(output.name);
     const auto broken = [&](std::string what) {
-      return BrokenRequirement{plan_.graph.value(output.value).producer, fmt::format("output {} {}", name, what)};
+      return BrokenRequirement{plan_.graph.value(output.value).producer,
+                               fmt::format("output {} {}", name, what)};
     };
     const auto model = wanted_.find(name);
     if (model == wanted_.end()) return broken("is not in the plan of one device");
@@ -134,7 +135,8 @@ class RequirementCheck {
 
 }  // namespace
 
-std::optional<BrokenRequirement> find_broken_requirement(const plan::Graph& original, const DistributedPlan& plan) {
+std::optional<BrokenRequirement> find_broken_requirement(const plan::Graph& original,
+                                                         const DistributedPlan& plan) {
   return RequirementCheck(original, plan).run();
 }
 

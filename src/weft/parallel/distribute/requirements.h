@@ -26,6 +26,7 @@ struct BrokenRequirement {
 };
 
 // REQUIRES: plan.layouts are up to date.
-std::optional<BrokenRequirement> find_broken_requirement(const plan::Graph& original, const DistributedPlan& plan);
+std::optional<BrokenRequirement> find_broken_requirement(const plan::Graph& original,
+                                                         const DistributedPlan& plan);
 
 }  // namespace weft::distribute

@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/parallel/distribute/distribute.h"
 #include "weft/parallel/distribute/concat_boundaries.h"
+#include "weft/parallel/distribute/distribute.h"
 
 namespace weft::distribute {
 

@@ -174,7 +174,7 @@ class TakeBack {
 }  // namespace
 
 void withdraw_slices(const plan::Graph& graph, const Signatures& signatures, const plan::Mesh& mesh,
-                    const StageUses& uses, const Exceptions& exceptions, LoopChoices& choices) {
+                     const StageUses& uses, const Exceptions& exceptions, LoopChoices& choices) {
   if (!uses.has_choices()) return;
   TakeBack(graph, signatures, mesh, uses, exceptions, choices).run();
 }

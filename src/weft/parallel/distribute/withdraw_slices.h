@@ -16,6 +16,6 @@
 namespace weft::distribute {
 
 void withdraw_slices(const plan::Graph& graph, const Signatures& signatures, const plan::Mesh& mesh,
-                    const StageUses& uses, const Exceptions& exceptions, LoopChoices& choices);
+                     const StageUses& uses, const Exceptions& exceptions, LoopChoices& choices);
 
 }  // namespace weft::distribute

@@ -79,7 +79,7 @@ class ChainSearch {
         for (std::size_t w = 0; w < from.size(); ++w) {
           const double starts = std::max(from[w].wire_free, grains_.made[last]) + wire_.latency;
           const PartialBuckets next{starts + moving, std::max(from[w].read + reading, starts + path),
-                              static_cast<std::int32_t>(begin), static_cast<std::int32_t>(w)};
+                                    static_cast<std::int32_t>(begin), static_cast<std::int32_t>(w)};
           if (soonest(next, last + 1) <= latest) ways[last + 1].push_back(next);
         }
       }

@@ -63,8 +63,7 @@ Result<std::vector<std::string>> check_claims(const ScheduleText& text, const Sc
       tested.insert("PEAK");
     }
     if (!claimed.bubble) continue;
-    const Price priced =
-        time_verified(schedule, Times::alike(schedule.stages, forward, backward, weight, 0));
+    const Price priced = time_verified(schedule, Times::alike(schedule.stages, forward, backward, weight, 0));
     const double bubble = priced.cost - (forward + backward + weight) * schedule.micro_batches;
     if (differs(*claimed.bubble, bubble))
       return user_error(

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "weft/parallel/pipeline/schedule_cost.h"
 #include "weft/parallel/pipeline/schedule.h"
+#include "weft/parallel/pipeline/schedule_cost.h"
 
 namespace weft::pipeline {
 

@@ -378,7 +378,7 @@ plan::Layout layout_in_stage(const distribute::DistributedPlan& plan, plan::Layo
 }
 
 std::vector<plan::Share> pipelined_shares(const distribute::DistributedPlan& plan, NodeId source,
-                                        std::int32_t rank) {
+                                          std::int32_t rank) {
   const Distribution& distribution = plan.time->distribution;
   const plan::Mesh mesh = inner_mesh(distribution);
   const plan::Type type = plan.graph.view(source).result_type(0);
@@ -418,9 +418,9 @@ Result<Symbol> batch_index(const Graph& graph) {
 }
 
 Result<distribute::DistributedPlan> distribute_pipelined(const Graph& graph, const Distribution& distribution,
-                                                       const distribute::DistributeOptions& options,
-                                                       std::span<const double> work,
-                                                       std::span<const std::size_t> ends) {
+                                                         const distribute::DistributeOptions& options,
+                                                         std::span<const double> work,
+                                                         std::span<const std::size_t> ends) {
   WEFT_TRY(schedule, schedule_of(distribution));
   WEFT_TRY_STATUS(check_stage_meshes(distribution, schedule));
   WEFT_TRY_STATUS(check_micro_batches(graph, distribution));

@@ -48,10 +48,10 @@ Result<Symbol> batch_index(const plan::Graph& graph);
 // into micro-batches, if a node needs all of it at once, and if there are more positions than
 // parts.
 Result<distribute::DistributedPlan> distribute_pipelined(const plan::Graph& graph,
-                                                       const distribute::Distribution& distribution,
-                                                       const distribute::DistributeOptions& options = {},
-                                                       std::span<const double> work = {},
-                                                       std::span<const std::size_t> ends = {});
+                                                         const distribute::Distribution& distribution,
+                                                         const distribute::DistributeOptions& options = {},
+                                                         std::span<const double> work = {},
+                                                         std::span<const std::size_t> ends = {});
 
 // For a plan that was written as text: completes the positions of its nodes, where -1 means not
 // stated. Fails, with the node, on a position that does not exist, and if data would have to flow
@@ -71,7 +71,7 @@ void fit_micro_batches(distribute::Distribution& distribution);
 plan::Layout layout_in_stage(const distribute::DistributedPlan& plan, plan::Layout layout);
 // The rows of a source that a rank of the whole mesh holds: those of its micro-batches.
 std::vector<plan::Share> pipelined_shares(const distribute::DistributedPlan& plan, plan::NodeId source,
-                                        std::int32_t rank);
+                                          std::int32_t rank);
 
 // The mesh of one stage, without micro-batches; then the stage, and the rank within it, of a rank
 // of the whole mesh.

@@ -12,10 +12,10 @@
 #include "weft/parallel/distribute/choices.h"
 #include "weft/parallel/distribute/compare_plans.h"
 #include "weft/parallel/distribute/draw_sources.h"
-#include "weft/parallel/distribute/requirements.h"
 #include "weft/parallel/distribute/marked_rounding.h"
-#include "weft/parallel/pipeline/pipelined_plan.h"
+#include "weft/parallel/distribute/requirements.h"
 #include "weft/parallel/pipeline/interpret_ranks.h"
+#include "weft/parallel/pipeline/pipelined_plan.h"
 #include "weft/parallel/pipeline/unroll.h"
 #include "weft/plan/graph/hash.h"
 #include "weft/plan/ops/exchange.h"
@@ -47,7 +47,7 @@ class PipelineProof {
   // `rounded`: collects outputs that differ instead of reporting a disagreement; null: differences
   // are reported.
   PipelineProof(const Graph& original, distribute::Choices& choices, const distribute::DistributedPlan& plan,
-             std::uint64_t seed, std::set<std::string>* rounded)
+                std::uint64_t seed, std::set<std::string>* rounded)
       : original_(original),
         choices_(choices),
         plan_(plan),
@@ -251,7 +251,7 @@ Result<PlanProof> prove_ranks(const Graph& original, const distribute::Distribut
 }
 
 Result<PlanProof> prove_pipelined(const Graph& original, const distribute::DistributedPlan& plan,
-                                std::uint64_t seed) {
+                                  std::uint64_t seed) {
   if (auto broken = distribute::find_broken_requirement(original, plan)) {
     PlanProof proof;
     proof.wrong = distribute::Disagreement{broken->node, -1, std::move(broken->what)};

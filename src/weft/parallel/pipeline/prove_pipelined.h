@@ -23,6 +23,7 @@ Result<distribute::PlanProof> prove_ranks(const plan::Graph& original,
 // For the plans that unroll() makes. REQUIRES: plan.time is set, and the plan was made from
 // `original`.
 Result<distribute::PlanProof> prove_pipelined(const plan::Graph& original,
-                                            const distribute::DistributedPlan& plan, std::uint64_t seed = 1);
+                                              const distribute::DistributedPlan& plan,
+                                              std::uint64_t seed = 1);
 
 }  // namespace weft::pipeline

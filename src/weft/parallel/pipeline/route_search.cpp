@@ -112,8 +112,8 @@ bool RouteSearch::try_line(const Line& line) {
     std::size_t made = 0;
     for (const auto& order : orders) made += order.size();
     if (made < static_cast<std::size_t>(network_.count())) orders.clear();  // memory deadlock
-  } else if (auto filled =
-                 fill(network_, limits_, slope_orders(shape_, network_, line.slopes, period_), line.patience)) {
+  } else if (auto filled = fill(network_, limits_, slope_orders(shape_, network_, line.slopes, period_),
+                                line.patience)) {
     orders = std::move(*filled);
   }
   if (orders.empty()) ++tried_;

@@ -20,8 +20,7 @@ namespace weft::pipeline {
 struct Times {
   std::vector<double> forward, backward, weight;
   std::vector<double> transfer;  // from a stage to the next and back; the last: to stage 0
-  double overlap =
-      0;  // hidden share of the shorter pass of an overlapping pair: 0 to 1
+  double overlap = 0;            // hidden share of the shorter pass of an overlapping pair: 0 to 1
 
   static Times alike(std::int32_t stages, double forward, double backward, double weight, double transfer);
   double work(std::size_t stage) const { return forward[stage] + backward[stage] + weight[stage]; }

@@ -11,8 +11,8 @@
 
 #include "weft/base/units.h"
 #include "weft/parallel/distribute/edit_plan.h"
-#include "weft/parallel/pipeline/stage_boundaries.h"
 #include "weft/parallel/pipeline/pipelined_plan.h"
+#include "weft/parallel/pipeline/stage_boundaries.h"
 #include "weft/plan/ops/build.h"
 #include "weft/plan/ops/operators.h"
 #include "weft/plan/ops/pointwise.h"
@@ -203,8 +203,8 @@ class BoundarySlicer {
   std::vector<bool> is_output_;
   std::vector<std::optional<SliceAlong>> slices_;  // by node: the slice that it makes
   std::map<ValueId, SliceAlong> sent_along_;
-  std::set<std::pair<NodeId, ValueId>> reads_;  // a reader on another stage, and the value
-  std::map<ValueId, ValueId> sent_;             // the value sent in its place
+  std::set<std::pair<NodeId, ValueId>> reads_;                   // a reader on another stage, and the value
+  std::map<ValueId, ValueId> sent_;                              // the value sent in its place
   std::map<std::pair<ValueId, std::int32_t>, ValueId> arrived_;  // by value and position
   SlicedBoundaries made_;
 };

@@ -11,8 +11,8 @@
 #include <string>
 
 #include "weft/base/result.h"
-#include "weft/parallel/pipeline/schedule_cost.h"
 #include "weft/parallel/pipeline/schedule.h"
+#include "weft/parallel/pipeline/schedule_cost.h"
 
 namespace weft::pipeline {
 
@@ -24,12 +24,10 @@ inline constexpr double kWeightShare = 0.432;
 struct SynthesisRequest {
   std::int32_t stages = 1, micro_batches = 1, chunks = 1;
   Times times;
-  std::vector<double>
-      memory;  // in forward passes of one whole stage: one, or per stage; empty: no limit
+  std::vector<double> memory;  // in forward passes of one whole stage: one, or per stage; empty: no limit
   double weight_share = kWeightShare;
   Clock clock = Clock::span;
-  double effort =
-      1;  // scales the number of variations: 1 takes about 2 s for 32 stages x 256 micro-batches
+  double effort = 1;  // scales the number of variations: 1 takes about 2 s for 32 stages x 256 micro-batches
 };
 
 struct Synthesis {

@@ -18,8 +18,7 @@ constexpr double kFinest = 200;  // steps per longest pass
 constexpr double kTenths = 10;   // per forward pass in memory
 constexpr std::int32_t kMostNumber = 1'000'000;
 constexpr std::size_t kMostNamedStages = 1024;
-constexpr double kNamedEffort =
-    0.05;  // planners request many: about 0.1 s for 32 stages x 256 micro-batches
+constexpr double kNamedEffort = 0.05;  // planners request many: about 0.1 s for 32 stages x 256 micro-batches
 
 // F, B, W, transfers and memory, by stage.
 constexpr std::string_view kLists = "fbwtm";

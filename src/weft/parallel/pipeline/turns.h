@@ -16,7 +16,7 @@
 namespace weft::pipeline {
 
 struct TurnsPolicy {
-  std::vector<double> spare;  // idle time that a stage may always have
+  std::vector<double> spare;                         // idle time that a stage may always have
   bool delay_forward = true, delay_backward = true;  // whether W may delay an F, or a B of chunk 0
   double patience = 1;  // a W starts if this share of it fits before the next pass
 };

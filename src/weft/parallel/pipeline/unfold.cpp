@@ -12,8 +12,7 @@
 namespace weft::pipeline {
 namespace {
 
-constexpr double kMostPasses =
-    2e7;  // 1,000 stages x 4,096 micro-batches with F, B, W are 12 M
+constexpr double kMostPasses = 2e7;  // 1,000 stages x 4,096 micro-batches with F, B, W are 12 M
 
 // The order of one stage under construction. Timed passes are sorted at the end.
 class StageOrder {

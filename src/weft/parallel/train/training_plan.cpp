@@ -161,7 +161,8 @@ class Updater {
     if (stands.valid()) {
       WEFT_TRY(again, update_weight(parameter, clipped, now));
       ops::Formula f(graph_);
-      for (ValueId UpdatedWeight::*which : {&UpdatedWeight::weight, &UpdatedWeight::first, &UpdatedWeight::second})
+      for (ValueId UpdatedWeight::*which :
+           {&UpdatedWeight::weight, &UpdatedWeight::first, &UpdatedWeight::second})
         if (now.*which != ValueId()) next.*which = f(ops::select(), {stands, next.*which, again.*which});
       WEFT_TRY_STATUS(f.status());
     }
@@ -286,9 +287,9 @@ class Updater {
   TrainingOptions options_;
   std::string step_name_;
   ValueId step_, rate_;
-  ValueId complete_;                // whether all accumulated gradients are there; invalid: always
-  ValueId due_;                     // whether parameters change in this step; invalid: always
-  ValueId scale_, good_, unscale_;  // loss scaling; invalid: none
+  ValueId complete_;                       // whether all accumulated gradients are there; invalid: always
+  ValueId due_;                            // whether parameters change in this step; invalid: always
+  ValueId scale_, good_, unscale_;         // loss scaling; invalid: none
   ValueId finite_, complete_and_finite_;   // whether gradients are finite; invalid: not checked
   std::unordered_set<std::string> taken_;  // names of sources
   double moment_bytes_ = 0;

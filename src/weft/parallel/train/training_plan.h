@@ -31,9 +31,8 @@ struct TrainingOptions {
   double momentum = 0.9;                              // momentum
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // adam, adamw
   double weight_decay = 0.01;                         // adamw
-  bool decay_vectors =
-      true;              // whether weight decay applies to biases and norm gains: fewer than two indices
-  double clip_norm = 0;  // limit on the global norm of all gradients; 0: none
+  bool decay_vectors = true;  // whether weight decay applies to biases and norm gains: fewer than two indices
+  double clip_norm = 0;       // limit on the global norm of all gradients; 0: none
   // Updates parameters before the norm is known, as if it were small enough. Otherwise the update
   // is undone and repeated with the clipped gradients. Bitwise identical results, at the cost of a
   // second copy in memory.

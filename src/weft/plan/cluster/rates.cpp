@@ -12,8 +12,8 @@ constexpr std::string_view kKindNames[kRateKinds] = {"product", "prefill", "deco
 constexpr std::string_view kProductSizes[] = {"m", "n", "k"};
 constexpr std::string_view kPrefillSizes[] = {"batch", "tokens", "heads", "kv_heads", "head_dim"};
 constexpr std::string_view kDecodeSizes[] = {"batch", "cached_tokens", "heads", "kv_heads", "head_dim"};
-constexpr std::string_view kExpertSizes[] = {"tokens",          "hidden",          "intermediate", "topk", "experts",
-                                             "tensor_parallel", "expert_parallel", "skew"};
+constexpr std::string_view kExpertSizes[] = {"tokens",  "hidden",          "intermediate",    "topk",
+                                             "experts", "tensor_parallel", "expert_parallel", "skew"};
 constexpr std::string_view kMambaSizes[] = {"batch", "tokens",   "d_model", "d_state",
                                             "heads", "head_dim", "groups",  "chunk"};
 constexpr std::string_view kCollectiveSizes[] = {"gpus", "bytes"};
@@ -21,14 +21,13 @@ constexpr std::string_view kCollectiveSizes[] = {"gpus", "bytes"};
 // Features are logarithms of base 2, except skew and the four that multiply grids.
 constexpr std::string_view kProductFeatures[] = {"m",           "n",           "k",           "weights",
                                                  "wave128x128", "wave128x256", "wave256x128", "partial"};
-constexpr std::string_view kPrefillFeatures[] = {"tokens",     "batch_heads", "batch", "head_dim",
-                                                 "group",      "kv_heads",    "all_tokens"};
-constexpr std::string_view kDecodeFeatures[] = {"tokens",   "batch_kv_heads", "batch",   "head_dim",
-                                                "group",    "kv_heads",       "batch_heads"};
-constexpr std::string_view kExpertFeatures[] = {"rows_per_expert", "local_experts", "intermediate",
-                                                "skew",            "hidden",        "rows",
-                                                "expert_parallel", "tokens",        "topk",
-                                                "bytes"};
+constexpr std::string_view kPrefillFeatures[] = {"tokens", "batch_heads", "batch",     "head_dim",
+                                                 "group",  "kv_heads",    "all_tokens"};
+constexpr std::string_view kDecodeFeatures[] = {"tokens", "batch_kv_heads", "batch",      "head_dim",
+                                                "group",  "kv_heads",       "batch_heads"};
+constexpr std::string_view kExpertFeatures[] = {
+    "rows_per_expert", "local_experts", "intermediate", "skew", "hidden", "rows",
+    "expert_parallel", "tokens",        "topk",         "bytes"};
 constexpr std::string_view kMambaFeatures[] = {"bytes", "channels", "tokens", "batch", "d_state", "chunk"};
 constexpr std::string_view kCollectiveFeatures[] = {"gpus", "bytes"};
 
@@ -62,8 +61,8 @@ RatePoint experts_point(std::span<const double> s, double width) {
   const double bytes = used * 3 * s[1] * intermediate * width + rows * (4 * s[1] + 6 * intermediate);
   return {6 * rows * s[1] * intermediate,
           bytes,
-          {log2_of(rows / experts), log2_of(experts), log2_of(intermediate), s[7], log2_of(s[1]), log2_of(rows),
-           log2_of(s[6]), log2_of(s[0]), log2_of(s[3]), log2_of(bytes)}};
+          {log2_of(rows / experts), log2_of(experts), log2_of(intermediate), s[7], log2_of(s[1]),
+           log2_of(rows), log2_of(s[6]), log2_of(s[0]), log2_of(s[3]), log2_of(bytes)}};
 }
 
 // Bytes that a rank sends, or a multiple of them.
@@ -132,8 +131,8 @@ RatePoint rate_point(RateKind kind, std::string_view variant, std::span<const do
       const double channels = s[4] * s[5] + 2 * s[6] * s[3];
       return {0,
               4 * s[0] * s[1] * channels,
-              {log2_of(4 * s[0] * s[1] * channels), log2_of(channels), log2_of(s[1]), log2_of(s[0]), log2_of(s[3]),
-               log2_of(s[7])}};
+              {log2_of(4 * s[0] * s[1] * channels), log2_of(channels), log2_of(s[1]), log2_of(s[0]),
+               log2_of(s[3]), log2_of(s[7])}};
     }
     case RateKind::collective:
       return {0, collective_bytes(variant, s[0], s[1]), {log2_of(s[0]), log2_of(s[1])}};
@@ -179,7 +178,8 @@ double RateTable::seconds(std::span<const double> sizes) const {
   double log = 0;
   for (const RateGrid& grid : grids) {
     const RateNodes around = nodes_around(grid, point);
-    for (std::size_t i = 0; i < around.count; ++i) log += around.nodes[i].weight * grid.values[around.nodes[i].node];
+    for (std::size_t i = 0; i < around.count; ++i)
+      log += around.nodes[i].weight * grid.values[around.nodes[i].node];
   }
   constexpr double kMostLog = 5;  // of a correction that was fitted; beyond it is an extrapolation gone wild
   return base_seconds(point) * std::exp(std::clamp(log, -kMostLog, kMostLog));
@@ -218,7 +218,8 @@ std::optional<double> Rates::decode_seconds(double batch, double cached_tokens, 
   return table->seconds(sizes);
 }
 
-std::optional<double> Rates::collective_seconds(std::string_view collective, double ranks, double bytes) const {
+std::optional<double> Rates::collective_seconds(std::string_view collective, double ranks,
+                                                double bytes) const {
   const RateTable* const table = find(RateKind::collective, collective);
   if (table == nullptr) return std::nullopt;
   const std::array sizes = {ranks, bytes};

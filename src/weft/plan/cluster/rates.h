@@ -79,10 +79,10 @@ RateNodes nodes_around(const RateGrid& grid, const RatePoint& point);
 
 struct RateTable {
   RateKind kind = RateKind::product;
-  std::string variant;  // "bf16", "all_reduce"; prefill and decode: "bf16"
-  std::int64_t rows = 0;             // that were fitted
-  double error = 0, error_p90 = 0;   // relative, of held-out shapes
-  double processors = 0;             // products only
+  std::string variant;              // "bf16", "all_reduce"; prefill and decode: "bf16"
+  std::int64_t rows = 0;            // that were fitted
+  double error = 0, error_p90 = 0;  // relative, of held-out shapes
+  double processors = 0;            // products only
   double fixed_seconds = 0, flops_per_second = 0, bytes_per_second = 0;
   std::vector<RateGrid> grids;
 

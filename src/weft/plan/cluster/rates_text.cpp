@@ -73,8 +73,9 @@ class RatesReader {
   Result<double> number(std::size_t word, double low, double high) const {
     const auto value = word < words_.size() ? read_number<double>(words_[word], low, high) : std::nullopt;
     if (value) return *value;
-    return error(fmt::format("expected a number from {} to {}, found {}", low, high,
-                             word < words_.size() ? fmt::format("{:?}", words_[word]) : "the end of the line"));
+    return error(
+        fmt::format("expected a number from {} to {}, found {}", low, high,
+                    word < words_.size() ? fmt::format("{:?}", words_[word]) : "the end of the line"));
   }
 
   Status read_share() {
@@ -88,11 +89,13 @@ class RatesReader {
     WEFT_TRY_STATUS(end_table());
     if (words_.size() != 3) return error("expected `table KIND VARIANT`, such as `table product bf16`");
     const auto kind = find_rate_kind(words_[1]);
-    if (!kind) return error(fmt::format("unknown kind of table: {}", words_[1]),
-                            "known are product, prefill, decode, experts, mamba2 and collective");
+    if (!kind)
+      return error(fmt::format("unknown kind of table: {}", words_[1]),
+                   "known are product, prefill, decode, experts, mamba2 and collective");
     if (rates_.find(*kind, words_[2]) != nullptr)
       return error(fmt::format("the table {} {} is given twice", words_[1], words_[2]), "remove one of them");
-    if (rates_.tables.size() == kMostRateTables) return error(fmt::format("more than {} tables", kMostRateTables));
+    if (rates_.tables.size() == kMostRateTables)
+      return error(fmt::format("more than {} tables", kMostRateTables));
     rates_.tables.emplace_back();
     rates_.tables.back().kind = *kind;
     rates_.tables.back().variant = words_[2];
@@ -152,13 +155,15 @@ class RatesReader {
       word = 2;
     }
     for (++word; word < words_.size();) {
-      if (grid.axes.size() == kMostRateAxes) return error(fmt::format("a grid has at most {} axes", kMostRateAxes));
+      if (grid.axes.size() == kMostRateAxes)
+        return error(fmt::format("a grid has at most {} axes", kMostRateAxes));
       WEFT_TRY(along, feature(word));
       RateAxis axis{along, {}};
       for (++word; word < words_.size() && !find_rate_feature(table.kind, words_[word]); ++word) {
         WEFT_TRY(knot, number(word, -100, 100));
         if (!axis.knots.empty() && !(knot > axis.knots.back() + 1e-6)) return error("knots must ascend");
-        if (axis.knots.size() == kMostRateKnots) return error(fmt::format("more than {} knots", kMostRateKnots));
+        if (axis.knots.size() == kMostRateKnots)
+          return error(fmt::format("more than {} knots", kMostRateKnots));
         axis.knots.push_back(knot);
       }
       if (axis.knots.empty()) return error("expected the knots of an axis");
@@ -189,7 +194,8 @@ class RatesReader {
     if (rates_.tables.empty() || rates_.tables.back().grids.empty()) return {};
     const RateGrid& grid = rates_.tables.back().grids.back();
     if (grid.values.size() == node_count(grid)) return {};
-    return error(fmt::format("the grid before has {} nodes, found {} values", node_count(grid), grid.values.size()));
+    return error(
+        fmt::format("the grid before has {} nodes, found {} values", node_count(grid), grid.values.size()));
   }
 
   Status end_table() const {
@@ -210,7 +216,9 @@ class RatesReader {
 
 }  // namespace
 
-Result<Rates> read_rates(std::string_view text, std::string_view path) { return RatesReader(path).read(text); }
+Result<Rates> read_rates(std::string_view text, std::string_view path) {
+  return RatesReader(path).read(text);
+}
 
 std::string print(const Rates& rates) {
   std::string text;

@@ -19,8 +19,10 @@ std::span<const StackField> stack_fields() {
       {"host_pass", seconds, &Stack::host_pass, "host time per micro-batch of a stage"},
       {"host_step", seconds, &Stack::host_step, "host time per step"},
       {"collectives", count, &Stack::collectives, "time of collectives within passes, of their own"},
-      {"exposed_reduce", count, &Stack::exposed_reduce, "least exposed share of gradient reduction that overlaps"},
-      {"exposed_gather", count, &Stack::exposed_gather, "least exposed share of parameter gathers that overlap"},
+      {"exposed_reduce", count, &Stack::exposed_reduce,
+       "least exposed share of gradient reduction that overlaps"},
+      {"exposed_gather", count, &Stack::exposed_gather,
+       "least exposed share of parameter gathers that overlap"},
       {"exposed_sends", count, &Stack::exposed_sends, "share of a send that its stage waits for"},
       {"repeats_layers", count, &Stack::repeats_layers, "1: full recomputation repeats whole layers"},
       {"kept", count, &Stack::kept, "bytes of activations, of those the plan keeps"},
@@ -30,7 +32,8 @@ std::span<const StackField> stack_fields() {
       {"buffers", bytes, &Stack::buffers, "communication buffers per group of ranks"},
       {"fragmentation", count, &Stack::fragmentation, "share of the allocator's memory that is lost"},
       {"step_error", count, &Stack::step_error, "8 of 10 predicted steps are within this share"},
-      {"memory_error", count, &Stack::memory_error, "8 of 10 predicted peaks of memory are within this share"},
+      {"memory_error", count, &Stack::memory_error,
+       "8 of 10 predicted peaks of memory are within this share"},
       {"reserve", count, &Stack::reserve, "share of a device's memory that plans leave free"},
   };
   return kFields;

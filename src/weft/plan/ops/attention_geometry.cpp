@@ -89,7 +89,9 @@ AttentionGeometry attending(const NodeView& node) {
   return of;
 }
 
-bool is_attention_operator(const plan::Operator& op) { return &op == &attention() || &op == &attention_gradient(); }
+bool is_attention_operator(const plan::Operator& op) {
+  return &op == &attention() || &op == &attention_gradient();
+}
 
 std::size_t mask_of(const plan::Operator& op) { return &op == &attention() ? 3 : 6; }
 

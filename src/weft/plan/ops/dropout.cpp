@@ -11,9 +11,9 @@
 
 #include "weft/base/random.h"
 #include "weft/plan/ops/build.h"
+#include "weft/plan/ops/global_offset.h"
 #include "weft/plan/ops/loops.h"
 #include "weft/plan/ops/sequences.h"
-#include "weft/plan/ops/global_offset.h"
 
 namespace weft::ops {
 namespace {

@@ -23,8 +23,8 @@
 
 #include "weft/plan/ops/arithmetic.h"
 #include "weft/plan/ops/attention_geometry.h"
-#include "weft/plan/ops/linear_loss_shape.h"
 #include "weft/plan/ops/labels.h"
+#include "weft/plan/ops/linear_loss_shape.h"
 #include "weft/plan/ops/normalization.h"
 #include "weft/plan/ops/rows.h"
 

@@ -37,7 +37,8 @@ std::span<const Symbol> decomposable_rows(const plan::NodeView& node) {
   return {&classes.dims[at].index, 1};
 }
 
-Result<std::vector<ValueId>> RowDecomposer::open(const plan::NodeView& node, std::span<const ValueId> inputs) {
+Result<std::vector<ValueId>> RowDecomposer::open(const plan::NodeView& node,
+                                                 std::span<const ValueId> inputs) {
   std::vector<ValueId> made;
   if (&node.op() == &ops::batch_norm())
     made = batch_norm_of(node, inputs);
@@ -127,7 +128,7 @@ ValueId RowDecomposer::cross_entropy_of(ValueId x, ValueId label, Symbol over, d
 }
 
 ValueId RowDecomposer::cross_entropy_gradient_of(ValueId x, ValueId label, ValueId dloss, Symbol over,
-                                             double smoothing) {
+                                                 double smoothing) {
   const auto [peak, total] = rows_of(x, {&over, 1}, false);
   if (!f_.status().ok()) return {};
   const plan::Type logits = graph_.type(x);
@@ -146,7 +147,7 @@ ValueId RowDecomposer::cross_entropy_gradient_of(ValueId x, ValueId label, Value
 
 // Computes the logits as a value, of which each rank has the words it holds.
 std::vector<ValueId> RowDecomposer::linear_cross_entropy_of(const ops::LinearLossShape& of,
-                                                        std::span<const ValueId> inputs) {
+                                                            std::span<const ValueId> inputs) {
   const ValueId hidden = inputs[0], words = inputs[1], label = inputs[2];
   const Symbol over = of.over.index;
   ops::DimList dims(of.rows);
@@ -171,7 +172,8 @@ std::vector<ValueId> RowDecomposer::linear_cross_entropy_of(const ops::LinearLos
 
 // Subtracts the mean from x twice rather than storing the result: between the passes all ranks wait
 // for an all-reduce anyway.
-std::vector<ValueId> RowDecomposer::batch_norm_of(const plan::NodeView& node, std::span<const ValueId> inputs) {
+std::vector<ValueId> RowDecomposer::batch_norm_of(const plan::NodeView& node,
+                                                  std::span<const ValueId> inputs) {
   const plan::Type type = graph_.type(inputs[0]);
   const plan::DType dtype = wide(type.dtype);
   const ops::DimList channel = ops::without(type.dims, node.indices(kNormOver));

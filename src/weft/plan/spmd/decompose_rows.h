@@ -31,8 +31,8 @@
 
 #include "weft/base/result.h"
 #include "weft/plan/graph/graph.h"
-#include "weft/plan/ops/linear_loss_shape.h"
 #include "weft/plan/ops/formula.h"
+#include "weft/plan/ops/linear_loss_shape.h"
 
 namespace weft::spmd {
 

@@ -65,7 +65,7 @@ std::vector<LocalWindows> local_windows(const NodeView& node, const plan::Signat
 }
 
 void set_window_attributes(const plan::NodeView& node, std::span<const LocalWindows> windows,
-                  std::vector<plan::AttributeValue>& attributes) {
+                           std::vector<plan::AttributeValue>& attributes) {
   if (std::ranges::none_of(windows, &LocalWindows::is_cut)) return;
   // Columns whose windows are counted are not in `windows` and would get the padding of the rows'
   // block.

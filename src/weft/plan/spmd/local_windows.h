@@ -32,7 +32,7 @@ std::vector<LocalWindows> local_windows(const plan::NodeView& node, const plan::
 // Sets the node's attributes to the windows of this rank. If one loop is sliced, sets both
 // paddings, since columns no longer have the padding of rows.
 void set_window_attributes(const plan::NodeView& node, std::span<const LocalWindows> windows,
-                  std::vector<plan::AttributeValue>& attributes);
+                           std::vector<plan::AttributeValue>& attributes);
 
 // The range `part` of a value that has the range `held` along an index. Fails if `part` is outside.
 Result<plan::ValueId> add_part(plan::Graph& graph, plan::ValueId value, Symbol along, plan::Share held,

@@ -91,13 +91,13 @@ Result<ValueId> Localizer::without_neighbours(const NodeView& node, const plan::
 }
 
 Status Localizer::set_position_attributes(const NodeView& node, const plan::Loop& loop,
-                             std::vector<AttributeValue>& attributes) {
+                                          std::vector<AttributeValue>& attributes) {
   const PositionAttributes placing = find_position_attributes(node.op());
   const auto at = [](int attribute) { return static_cast<std::size_t>(attribute); };
   if (placing.whole >= 0) {
     const std::vector<Share> shares = shares_of(node.result(0));
     WEFT_TRY(place, ops::read_global_offset(node.result_type(0), node.integer(at(placing.begin)),
-                                          node.word(at(placing.whole))));
+                                            node.word(at(placing.whole))));
     if (std::ranges::equal(shares, node.result_type(0).dims, {}, &Share::size, &Dim::size)) return {};
     attributes[at(placing.begin)] = begin_of_block(place, shares);
     attributes[at(placing.whole)] = local_.graph.symbol(print_sizes(place));

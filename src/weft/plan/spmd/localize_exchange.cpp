@@ -153,7 +153,8 @@ Result<ValueId> Localizer::own_block(const NodeView& node, ValueId operand, Symb
   const Share whole = shares_of(node.input(0))[dim], block = shares_of(node.result(0))[dim];
   const std::int64_t begin = block.begin - whole.begin;
   const NodeView maker = local_.graph.view(local_.graph.value(operand).producer);
-  if (block != whole && can_make_any_block(maker, here(along))) return recompute_block(maker, {begin, block.size});
+  if (block != whole && can_make_any_block(maker, here(along)))
+    return recompute_block(maker, {begin, block.size});
   return ops::add_slice(local_.graph, operand, here(along), begin, begin + block.size);
 }
 

@@ -72,7 +72,7 @@ class Localizer {
                                            std::span<const LocalWindows> windows, std::size_t k,
                                            plan::ValueId value);
   Status set_position_attributes(const plan::NodeView& node, const plan::Loop& loop,
-                    std::vector<plan::AttributeValue>& attributes);
+                                 std::vector<plan::AttributeValue>& attributes);
   static bool is_positional(const plan::Signature& signature, std::vector<std::int8_t> plan::Loop::*side,
                             std::size_t which, std::size_t dim);
   Result<plan::ValueId> placed(const plan::NodeView& node, const plan::Signature& signature, std::size_t i);

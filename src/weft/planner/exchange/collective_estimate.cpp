@@ -31,7 +31,7 @@ CollectiveFacts facts_of(const collective::Moves& moves) {
 }  // namespace
 
 Result<EstimatedProgram> prepare(const std::string& reference, const sim::CollectiveCluster& cluster,
-                              collective::Protocol protocol, std::int32_t instances) {
+                                 collective::Protocol protocol, std::int32_t instances) {
   WEFT_TRY(source, formats::read_collective(reference, {.complete =
                                                             [&](const auto& algorithm, auto& arguments) {
                                                               sim::fill_parameters(algorithm, cluster,
@@ -61,7 +61,8 @@ Result<EstimatedProgram> prepare(const std::string& reference, const sim::Collec
     }
     priced.facts.channels = program.channels;
     priced.facts.protocol = program.protocol;
-    priced.actions = collective::to_actions(program, single_placement(program.placement), collective::Grain::step);
+    priced.actions =
+        collective::to_actions(program, single_placement(program.placement), collective::Grain::step);
   }
   priced.collective = priced.actions.collective;
   priced.parameters = sim::run_parameters(priced.facts.protocol);
@@ -78,7 +79,8 @@ Result<EstimatedProgram> prepare(const collective::Program& program, const sim::
   priced.facts.slots = collective::fifo_slots(program.protocol);
   priced.facts.channels = program.channels;
   priced.facts.protocol = program.protocol;
-  priced.actions = collective::to_actions(program, single_placement(program.placement), collective::Grain::step);
+  priced.actions =
+      collective::to_actions(program, single_placement(program.placement), collective::Grain::step);
   priced.collective = priced.actions.collective;
   priced.parameters = sim::run_parameters(program.protocol);
   if (priced.collective.ranks != cluster.topology.devices)

@@ -24,7 +24,7 @@ struct EstimatedProgram {
 
 // `reference`: see collective_source.h. Parameters that the cluster determines may be omitted.
 Result<EstimatedProgram> prepare(const std::string& reference, const sim::CollectiveCluster& cluster,
-                              collective::Protocol protocol, std::int32_t instances);
+                                 collective::Protocol protocol, std::int32_t instances);
 
 // REQUIRES: the program was checked.
 Result<EstimatedProgram> prepare(const collective::Program& program, const sim::CollectiveCluster& cluster);

@@ -105,7 +105,7 @@ struct ExchangeCosts::Curve {
 };
 
 ExchangeCosts::ExchangeCosts(cluster::Cluster cluster, std::string transport,
-                               std::vector<RequestedAlgorithm> asked, bool synthesize, std::int32_t servers)
+                             std::vector<RequestedAlgorithm> asked, bool synthesize, std::int32_t servers)
     : cluster_(std::move(cluster)),
       transport_(std::move(transport)),
       asked_(std::move(asked)),
@@ -119,8 +119,8 @@ ExchangeCosts::ExchangeCosts(cluster::Cluster cluster, std::string transport,
 ExchangeCosts::~ExchangeCosts() = default;
 
 std::optional<cost::ExchangeCost> ExchangeCosts::price(program::Exchange::Kind kind,
-                                                         const cost::MeshLink& link, std::int64_t bytes,
-                                                         const program::ChosenAlgorithm& algorithm) {
+                                                       const cost::MeshLink& link, std::int64_t bytes,
+                                                       const program::ChosenAlgorithm& algorithm) {
   if (link.ranks < 2 || bytes <= 0) return std::nullopt;
   if (local_ && link.link == cost::kNetwork) return std::nullopt;
   const Question question{
@@ -162,13 +162,13 @@ ExchangeCosts::Curve* ExchangeCosts::curve_of(collective::Kind kind, const cost:
     return nullptr;
   }
   GroupTimes* const most = known.back();
-  found->second.reset(
-      new Curve{CostCurve(most->candidates().size(),
-                           [=, ranks = link.ranks](std::size_t candidate, std::int64_t bytes) {
-                             return ranks > kMostPricedRanks ? carried_seconds(known, ranks, candidate, bytes)
-                                                             : most->seconds(candidate, bytes);
-                           }),
-                most});
+  found->second.reset(new Curve{CostCurve(most->candidates().size(),
+                                          [=, ranks = link.ranks](std::size_t candidate, std::int64_t bytes) {
+                                            return ranks > kMostPricedRanks
+                                                       ? carried_seconds(known, ranks, candidate, bytes)
+                                                       : most->seconds(candidate, bytes);
+                                          }),
+                                most});
   return found->second.get();
 }
 
@@ -194,7 +194,7 @@ ExchangeCosts::Curve* ExchangeCosts::served_curve_of(const cost::MeshLink& link)
           .get();
   found->second.reset(new Curve{
       CostCurve(times->candidates().size(),
-                 [=](std::size_t candidate, std::int64_t bytes) { return times->seconds(candidate, bytes); }),
+                [=](std::size_t candidate, std::int64_t bytes) { return times->seconds(candidate, bytes); }),
       times});
   return found->second.get();
 }
@@ -215,8 +215,7 @@ bool ExchangeCosts::was_measured(const cost::MeshLink& link) const {
 }
 
 std::optional<cost::ExchangeCost> ExchangeCosts::on_cluster(program::Exchange::Kind kind,
-                                                              const cost::MeshLink& link,
-                                                              std::int64_t bytes) {
+                                                            const cost::MeshLink& link, std::int64_t bytes) {
   if (!(link.bytes_per_second > 0)) return std::nullopt;
   if (kind == program::Exchange::Kind::permute_ranks || kind == program::Exchange::Kind::halo)
     return among_neighbours(kind, link, bytes);
@@ -240,14 +239,14 @@ std::optional<cost::ExchangeCost> ExchangeCosts::on_cluster(program::Exchange::K
   if (!at || !least) return std::nullopt;
   const double slower = slowdown(link, bytes), latency = std::min(least->seconds, at->seconds);
   return cost::ExchangeCost{latency * slower, (at->seconds - latency) * slower,
-                             curve->names->name_of(at->candidate),
-                             link.ranks > kMostPricedRanks ? cost::Source::carried : cost::Source::simulated,
-                             curve->names->candidates()[at->candidate].protocol};
+                            curve->names->name_of(at->candidate),
+                            link.ranks > kMostPricedRanks ? cost::Source::carried : cost::Source::simulated,
+                            curve->names->candidates()[at->candidate].protocol};
 }
 
 std::optional<cost::ExchangeCost> ExchangeCosts::among_neighbours(program::Exchange::Kind kind,
-                                                                    const cost::MeshLink& link,
-                                                                    std::int64_t bytes) {
+                                                                  const cost::MeshLink& link,
+                                                                  std::int64_t bytes) {
   const cluster::Axis& axis = cluster_.axes[link.cluster_axis];
   const bool halo = kind == program::Exchange::Kind::halo;
   sim::Neighbours neighbours{link.ranks, link.stride, /*both_ways=*/halo, /*closed=*/!halo};
@@ -284,7 +283,7 @@ std::optional<cost::ExchangeCost> ExchangeCosts::among_neighbours(program::Excha
 
 // All pairs of ranks on one machine are equally near.
 std::string ExchangeCosts::or_trees(const comm::Setting& setting, std::int64_t bytes,
-                                     std::string chosen) const {
+                                    std::string chosen) const {
   cluster::Link all_to_all;
   all_to_all.shape = cluster::Shape::full;
   const auto trees = synthesis::name_of_trees(setting.kind, all_to_all, 1);
@@ -295,8 +294,8 @@ std::string ExchangeCosts::or_trees(const comm::Setting& setting, std::int64_t b
 }
 
 std::optional<cost::ExchangeCost> ExchangeCosts::on_local(program::Exchange::Kind kind,
-                                                            const cost::MeshLink& link, std::int64_t bytes,
-                                                            std::string algorithm) {
+                                                          const cost::MeshLink& link, std::int64_t bytes,
+                                                          std::string algorithm) {
   // Exchanges between neighbours run as an all-to-all in which most ranks send nothing.
   const bool few = kind == program::Exchange::Kind::permute_ranks || kind == program::Exchange::Kind::halo;
   comm::Setting setting{.kind = few ? comm::Kind::all_to_all : cost::collective_kind(kind),
@@ -319,18 +318,19 @@ std::optional<cost::ExchangeCost> ExchangeCosts::on_local(program::Exchange::Kin
   const comm::Candidate expected = local_->knows.expect(setting, algorithm);
   const double all = expected.seconds(bytes), latency = std::min(all, expected.seconds(1));
   return cost::ExchangeCost{latency, all - latency, std::move(algorithm),
-                             is_measured(expected)                  ? cost::Source::measured
-                             : expected.source == "default figures" ? cost::Source::datasheet
-                                                                    : cost::Source::calibrated};
+                            is_measured(expected)                  ? cost::Source::measured
+                            : expected.source == "default figures" ? cost::Source::datasheet
+                                                                   : cost::Source::calibrated};
 }
 
 namespace {
 
 // Collective costs depend only on the cluster and take about a second to compute, so a process
 // caches them per cluster. LOCAL ranks are not cached: their tables may be tuned meanwhile.
-std::shared_ptr<ExchangeCosts> exchange_costs_for(const cluster::Cluster& cluster, const std::string& transport,
-                                          std::vector<RequestedAlgorithm> asked, bool synthesize,
-                                          std::int32_t servers) {
+std::shared_ptr<ExchangeCosts> exchange_costs_for(const cluster::Cluster& cluster,
+                                                  const std::string& transport,
+                                                  std::vector<RequestedAlgorithm> asked, bool synthesize,
+                                                  std::int32_t servers) {
   if (cost::is_local(cluster))
     return std::make_shared<ExchangeCosts>(cluster, transport, std::move(asked), synthesize, servers);
   constexpr std::size_t kMostKept = 8;
@@ -340,8 +340,8 @@ std::shared_ptr<ExchangeCosts> exchange_costs_for(const cluster::Cluster& cluste
   const std::tuple key(cluster::digest_of(cluster), synthesize, servers);
   if (const auto found = known.find(key); found != known.end()) return found->second;
   if (known.size() >= kMostKept) known.clear();
-  auto made = std::make_shared<ExchangeCosts>(cluster, transport, std::vector<RequestedAlgorithm>{}, synthesize,
-                                               servers);
+  auto made = std::make_shared<ExchangeCosts>(cluster, transport, std::vector<RequestedAlgorithm>{},
+                                              synthesize, servers);
   return known.emplace(key, std::move(made)).first->second;
 }
 

@@ -50,24 +50,24 @@ class ExchangeCosts {
   // LOCAL ranks always use them. Between nodes they compete, each with a network card like a
   // device's, shared by all groups.
   ExchangeCosts(cluster::Cluster cluster, std::string transport, std::vector<RequestedAlgorithm> asked = {},
-                 bool synthesize = false, std::int32_t servers = 0);
+                bool synthesize = false, std::int32_t servers = 0);
   ~ExchangeCosts();
 
   // Nothing if formulas must be used: for unstated bandwidth, hosts of a job, and groups not
   // connected by a switch that are parts of a node or have more than 32 ranks. A permute sends to
   // the next rank. For LOCAL ranks: the cost of `algorithm` if it is named.
   std::optional<cost::ExchangeCost> price(Kind kind, const cost::MeshLink& link, std::int64_t bytes,
-                                           const program::ChosenAlgorithm& algorithm = {});
+                                          const program::ChosenAlgorithm& algorithm = {});
 
  private:
   struct Curve;
 
   std::optional<cost::ExchangeCost> on_cluster(Kind kind, const cost::MeshLink& link, std::int64_t bytes);
   std::optional<cost::ExchangeCost> on_local(Kind kind, const cost::MeshLink& link, std::int64_t bytes,
-                                              std::string algorithm);
+                                             std::string algorithm);
   std::string or_trees(const comm::Setting& setting, std::int64_t bytes, std::string chosen) const;
   std::optional<cost::ExchangeCost> among_neighbours(Kind kind, const cost::MeshLink& link,
-                                                      std::int64_t bytes);
+                                                     std::int64_t bytes);
   Curve* curve_of(collective::Kind kind, const cost::MeshLink& link);
   GroupTimes* times_of(collective::Kind kind, const cost::MeshLink& link);  // REQUIRES: holds mutex_
   Curve* served_curve_of(const cost::MeshLink& link);
@@ -99,6 +99,7 @@ class ExchangeCosts {
 // ranks, as users name it.
 using CostsOn = std::function<Result<cost::StepCosts>(const plan::Mesh&, const cost::Statistics*)>;
 CostsOn costs_on(const cluster::Cluster& cluster, std::string_view transport, int workers,
-                 std::vector<RequestedAlgorithm> asked = {}, bool synthesize = false, std::int32_t servers = 0);
+                 std::vector<RequestedAlgorithm> asked = {}, bool synthesize = false,
+                 std::int32_t servers = 0);
 
 }  // namespace weft::exchange

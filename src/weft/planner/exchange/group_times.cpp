@@ -27,12 +27,11 @@ struct Usual {
 std::vector<Usual> usual_winners(collective::Kind kind, std::int32_t threadblocks) {
   switch (kind) {
     case collective::Kind::all_reduce:
-      return {
-          {{"all_reduce_all_pairs_two_shot"}, Growth::blocks},
-          {{"all_reduce_recursive_doubling", threadblocks}, Growth::rounds},
-          {{"all_reduce_halving_doubling", threadblocks}},  // halves overlap differently by rank count
-          {{"all_reduce_double_binary_tree(chunks=8)"}, Growth::rounds},
-          {{fmt::format("all_reduce_ring(channels={})", threadblocks)}, Growth::blocks}};
+      return {{{"all_reduce_all_pairs_two_shot"}, Growth::blocks},
+              {{"all_reduce_recursive_doubling", threadblocks}, Growth::rounds},
+              {{"all_reduce_halving_doubling", threadblocks}},  // halves overlap differently by rank count
+              {{"all_reduce_double_binary_tree(chunks=8)"}, Growth::rounds},
+              {{fmt::format("all_reduce_ring(channels={})", threadblocks)}, Growth::blocks}};
     case collective::Kind::all_gather:
       return {{{"all_gather_all_pairs", threadblocks}, Growth::blocks},
               {{"all_gather_recursive_doubling", threadblocks}, Growth::halves},

@@ -18,7 +18,8 @@ std::string_view without_spaces(std::string_view text) {
 }
 
 Result<RequestedAlgorithm> read_one(std::string_view name) {
-  if (name == comm::kDirect || comm::find_direct_algorithm(name)) return RequestedAlgorithm{std::string(name), {}};
+  if (name == comm::kDirect || comm::find_direct_algorithm(name))
+    return RequestedAlgorithm{std::string(name), {}};
   WEFT_TRY(reference, collective::parse_reference(name));
   if (const auto kind = synthesis::kind_of_trees(reference.name)) {
     WEFT_TRY_STATUS(synthesis::check_trees(reference));
@@ -51,8 +52,8 @@ Result<std::vector<RequestedAlgorithm>> read_requested_algorithms(std::string_vi
 }
 
 const RequestedAlgorithm* find_requested(std::span<const RequestedAlgorithm> asked, collective::Kind kind) {
-  const auto found =
-      std::ranges::find_if(asked, [&](const RequestedAlgorithm& one) { return !one.kind || *one.kind == kind; });
+  const auto found = std::ranges::find_if(
+      asked, [&](const RequestedAlgorithm& one) { return !one.kind || *one.kind == kind; });
   return found == asked.end() ? nullptr : &*found;
 }
 

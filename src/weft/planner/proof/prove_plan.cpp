@@ -13,13 +13,13 @@
 
 #include "weft/base/units.h"
 #include "weft/language/bind.h"
+#include "weft/parallel/distribute/decompose_nodes.h"
 #include "weft/parallel/distribute/delayed.h"
 #include "weft/parallel/distribute/local_steps.h"
 #include "weft/parallel/distribute/meaning.h"
-#include "weft/parallel/distribute/decompose_nodes.h"
-#include "weft/parallel/distribute/requirements.h"
 #include "weft/parallel/distribute/proof_meshes.h"
 #include "weft/parallel/distribute/replay.h"
+#include "weft/parallel/distribute/requirements.h"
 #include "weft/parallel/distribute/shrink.h"
 #include "weft/parallel/distribute/tiles.h"
 #include "weft/parallel/distribute/trace_origins.h"
@@ -272,7 +272,7 @@ class Attempts {
 
   // Runs the ranks of all stages, each stage on the small mesh.
   Result<distribute::PlanProof> prove_pipelined(const plan::Graph& small, distribute::DistributedPlan plan,
-                                              std::uint64_t seed) const {
+                                                std::uint64_t seed) const {
     distribute::PipelineInfo time = *claim_.spread->time;
     if (plan.graph.node_count() != time.position.size())
       return user_error("the plan has other nodes at small sizes");
@@ -304,7 +304,7 @@ class Attempts {
       auto replayed = distribute::replay(*claim_.spread, *one_device, *small_device, meshes_[mesh]);
       if (!replayed.ok()) return keep(std::move(replayed).error());
       if (!take(is_pipelined() ? prove_pipelined(*small_device, std::move(*replayed), options.seed)
-                             : distribute::prove(*small_device, *replayed, options),
+                               : distribute::prove(*small_device, *replayed, options),
                 unseen_))
         return;
     }
@@ -453,7 +453,8 @@ Result<SmallProof> prove_up_to_codecs(const Knowledge& state, const Prepared& pr
   if (claim.spread == nullptr || !distribute::has_codecs(claim.spread->graph)) {
     WEFT_TRY(proof, prove_claim(state, prepared, claim));
     proof.but_for_delay = is_delayed;
-    if (claim.spread != nullptr) proof.steps_between_averages = distribute::steps_between_sums(claim.spread->graph);
+    if (claim.spread != nullptr)
+      proof.steps_between_averages = distribute::steps_between_sums(claim.spread->graph);
     return proof;
   }
   WEFT_TRY(exact, distribute::without_codecs(*claim.spread));

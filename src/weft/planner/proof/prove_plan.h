@@ -24,12 +24,12 @@ struct SmallProof {
   distribute::PlanProof proof;
   std::string sizes;  // "b = 3, s = 4, .. on 2 x 3 and 3 x 2 ranks"
   double seconds = 0;
-  bool rewritten = false;        // by rules, before it was distributed
-  std::int64_t norm_shares = 1;  // shares of the batch for the statistics of batch norms
-  bool in_time = false;          // run stage by stage, as by its ranks
-  bool up_to_codecs = false;     // with codecs treated as the identity
+  bool rewritten = false;                   // by rules, before it was distributed
+  std::int64_t norm_shares = 1;             // shares of the batch for the statistics of batch norms
+  bool in_time = false;                     // run stage by stage, as by its ranks
+  bool up_to_codecs = false;                // with codecs treated as the identity
   std::int64_t steps_between_averages = 1;  // steps without gradient sums, which are treated as sums
-  bool but_for_delay = false;    // with delayed gradients treated as applied at once
+  bool but_for_delay = false;               // with delayed gradients treated as applied at once
 
   // "proven equal to the plan of one device: ..", or what is wrong.
   std::string text() const;

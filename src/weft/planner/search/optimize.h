@@ -99,7 +99,7 @@ struct Choice {
   std::string slices;                     // pipeline plan: what stages send in slices
   std::string averages;                   // local steps: what is averaged, and when
   std::string credit;                     // partitioned all-reduces: number and size
-  std::string delayed;  // delayed gradients: which, and bytes kept
+  std::string delayed;                    // delayed gradients: which, and bytes kept
   std::chrono::steady_clock::time_point until =
       std::chrono::steady_clock::time_point::max();  // of the problem
 

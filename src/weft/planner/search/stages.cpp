@@ -230,9 +230,9 @@ Result<Choice> decompose_stage(const Problem& problem, Choice choice, StageRepor
 Result<Choice> credit_stage(const Problem& problem, Choice choice, StageReport& report) {
   const double credit = problem.distribution.asked.credit;
   WEFT_TRY(found, partition_all_reduces(choice.spread->chosen, *problem.machine,
-                                {.least_gain = problem.least_gain,
-                                 .memory_bytes = problem.distribution.memory_bytes,
-                                 .credit = credit}));
+                                        {.least_gain = problem.least_gain,
+                                         .memory_bytes = problem.distribution.memory_bytes,
+                                         .credit = credit}));
   report.said = found.said;
   report.changed = found.plan.has_value();
   if (found.plan || credit > 0) choice.credit = found.said;

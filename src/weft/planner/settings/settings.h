@@ -30,33 +30,31 @@ struct RunOptions {
   double temperature = 0;       // of GENERATE; 0: the most likely token
   run::ScheduleKind schedule = run::ScheduleKind::constant;  // of the learning rate
   std::int64_t warmup = 0;                                   // steps in which the learning rate rises
-  std::int64_t schedule_steps = 0;    // from the model's first step; 0: those of the statement
-  double schedule_end = 0;            // share of the learning rate left at the end
-  std::int64_t schedule_every = 0;    // of `step`: steps between decays; 0: a third of them
-  double schedule_factor = 0.1;       // of `step`: factor of each decay
-  bool restart = false;               // from new initial values, ignoring existing weights
-  std::string checkpoint;             // file to save to during training
-  std::int64_t checkpoint_every = 0;  // steps; 0: only at the end
-  std::string checkpoint_best;        // file for the best weights
-  std::int64_t check_every = 100;     // steps between comparisons of replicas; 0: never
+  std::int64_t schedule_steps = 0;            // from the model's first step; 0: those of the statement
+  double schedule_end = 0;                    // share of the learning rate left at the end
+  std::int64_t schedule_every = 0;            // of `step`: steps between decays; 0: a third of them
+  double schedule_factor = 0.1;               // of `step`: factor of each decay
+  bool restart = false;                       // from new initial values, ignoring existing weights
+  std::string checkpoint;                     // file to save to during training
+  std::int64_t checkpoint_every = 0;          // steps; 0: only at the end
+  std::string checkpoint_best;                // file for the best weights
+  std::int64_t check_every = 100;             // steps between comparisons of replicas; 0: never
   double outer_rate = 1, outer_momentum = 0;  // outer optimizer, if sync_every > 1
-  std::int64_t copy_every = 0;    // steps between in-memory checkpoints of LOCAL ranks; 0: never
-  std::int64_t replan_every = 0;  // steps between checks of the ranks' speeds; 0: never
-  double wall_time = 0;           // seconds after which TRAIN saves and ends; 0: no limit
-  std::optional<bool> resume;     // from the checkpoint; none: if a launcher restarted the ranks
-  std::int64_t restarts = 0;      // of failed LOCAL ranks, from the last checkpoint
-  bool follow_plan = true;        // reuse the plan that the weights were trained with
-  std::string transport = "automatic";      // between the ranks of LOCAL n
-  std::optional<measure::Network> network;  // between hosts of JOB; none: measured
-  std::string algorithm;    // for collectives (exchange/requested_algorithms.h); empty: by cost
-  bool synthesize = false;  // whether synthesized collective algorithms compete with shipped ones
-  std::optional<bool>
-      remember;               // whether EXPLAIN ANALYZE keeps its times; none: unless disturbed
-  bool gives_way = false;     // on a GPU: to high-priority work
-  bool unit_by_unit = false;  // on a GPU: serializes units to find one that fails
-  double device_timeout =
-      300;  // seconds without progress after which a GPU counts as lost; 0: never
-  std::optional<bool> overlap;  // of communication; none: if a processor is free
+  std::int64_t copy_every = 0;                // steps between in-memory checkpoints of LOCAL ranks; 0: never
+  std::int64_t replan_every = 0;              // steps between checks of the ranks' speeds; 0: never
+  double wall_time = 0;                       // seconds after which TRAIN saves and ends; 0: no limit
+  std::optional<bool> resume;                 // from the checkpoint; none: if a launcher restarted the ranks
+  std::int64_t restarts = 0;                  // of failed LOCAL ranks, from the last checkpoint
+  bool follow_plan = true;                    // reuse the plan that the weights were trained with
+  std::string transport = "automatic";        // between the ranks of LOCAL n
+  std::optional<measure::Network> network;    // between hosts of JOB; none: measured
+  std::string algorithm;         // for collectives (exchange/requested_algorithms.h); empty: by cost
+  bool synthesize = false;       // whether synthesized collective algorithms compete with shipped ones
+  std::optional<bool> remember;  // whether EXPLAIN ANALYZE keeps its times; none: unless disturbed
+  bool gives_way = false;        // on a GPU: to high-priority work
+  bool unit_by_unit = false;     // on a GPU: serializes units to find one that fails
+  double device_timeout = 300;   // seconds without progress after which a GPU counts as lost; 0: never
+  std::optional<bool> overlap;   // of communication; none: if a processor is free
 };
 
 struct Settings {

@@ -40,7 +40,7 @@ Result<std::optional<Distribution>> requested_pipeline(const Settings& settings,
 }
 
 Result<std::int64_t> norm_shares_of(const Settings& settings, const plan::Graph& forward,
-                                         std::int64_t ranks) {
+                                    std::int64_t ranks) {
   WEFT_TRY(asked, requested_pipeline(settings));
   if (!asked || asked->micro_batches == 1) return settings.local_norms ? ranks : 1;
   if (asked->mesh.axes.empty()) return asked->micro_batches * ranks;

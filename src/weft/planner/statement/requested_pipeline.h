@@ -21,7 +21,6 @@ Result<std::optional<distribute::Distribution>> requested_pipeline(const Setting
 
 // Number of shares of the batch over which batch norms compute separate statistics, so that they do
 // not depend on other micro-batches.
-Result<std::int64_t> norm_shares_of(const Settings& settings, const plan::Graph& forward,
-                                         std::int64_t ranks);
+Result<std::int64_t> norm_shares_of(const Settings& settings, const plan::Graph& forward, std::int64_t ranks);
 
 }  // namespace weft::planner

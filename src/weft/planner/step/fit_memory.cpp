@@ -257,8 +257,7 @@ std::string print_within_limit(const Prepared& prepared) {
   std::vector<std::string> said;
   if (settings.recompute && !settings.recompute->is_nothing())
     said.push_back("recomputed " + train::print(*settings.recompute));
-  if (settings.untiled)
-    said.emplace_back("collectives are not tiled: there is no room for the tiles");
+  if (settings.untiled) said.emplace_back("collectives are not tiled: there is no room for the tiles");
   if (settings.spills) said.push_back(fmt::format("spilled tensors are kept in {}", spilled_to(prepared)));
   if (settings.memory_limit <= 0 || said.empty()) return {};
   return fmt::format("within {} per rank: {}", print_bytes(settings.memory_limit), fmt::join(said, ", "));

@@ -178,7 +178,7 @@ Result<search::Choice> plan_alone(const Knowledge& state, const Prepared& prepar
 }
 
 Result<search::Choice> adopt_plan(const Knowledge& state, const Prepared& prepared,
-                                 const std::string& distribution, const std::string& text, bool compare) {
+                                  const std::string& distribution, const std::string& text, bool compare) {
   Settings plain = prepared.settings;
   plain.rules = false;
   plain.codecs = {};
@@ -202,7 +202,7 @@ Result<search::Choice> adopt_plan(const Knowledge& state, const Prepared& prepar
 }
 
 Result<search::Choice> adopt_plan_alone(const Knowledge& state, const Prepared& prepared,
-                                       const std::string& text) {
+                                        const std::string& text) {
   Settings plain = prepared.settings;
   plain.rules = false;
   WEFT_TRY(choice, optimize_for(state, plain, prepared, alone(prepared.target), prepared.plan.graph, {},

@@ -43,9 +43,9 @@ Result<search::Choice> plan_for_ranks(const Knowledge& state, const Prepared& pr
 // Uses a plan found by another rank or earlier, instead of searching. Its cost is predicted for
 // this machine. `text`: the mesh, then the plan.
 Result<search::Choice> adopt_plan(const Knowledge& state, const Prepared& prepared,
-                                 const std::string& distribution, const std::string& text, bool compare);
+                                  const std::string& distribution, const std::string& text, bool compare);
 // The same on one device.
 Result<search::Choice> adopt_plan_alone(const Knowledge& state, const Prepared& prepared,
-                                       const std::string& text);
+                                        const std::string& text);
 
 }  // namespace weft::planner

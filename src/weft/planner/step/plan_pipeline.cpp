@@ -35,7 +35,7 @@ Distribution that_goes_in_time(const plan::Graph& graph, Distribution found, std
 }  // namespace
 
 Result<Distribution> complete_pipeline(const Knowledge& state, const Observer* context,
-                                      const Prepared& prepared, Distribution asked) {
+                                       const Prepared& prepared, Distribution asked) {
   if (prepared.ranks == 1 && asked.mesh.axes.size() == 1 && asked.mesh.ranks() == 1)
     asked.mesh = {}, asked.axes = {};
   if (asked.mesh.axes.empty() && prepared.ranks > 1) {
@@ -116,8 +116,8 @@ Result<search::CodecUse> codecs_in_time(const Knowledge& state, const Observer* 
 
 }  // namespace
 
-Result<search::Choice> plan_pipeline(const Knowledge& state, const Observer* context, const Prepared& prepared,
-                                    Distribution asked) {
+Result<search::Choice> plan_pipeline(const Knowledge& state, const Observer* context,
+                                     const Prepared& prepared, Distribution asked) {
   if (asked.offload)
     return user_error("optimizer states are offloaded only in plans for clusters, which Weft does not run",
                       "here memory_limit spills to a file", prepared.run->span);

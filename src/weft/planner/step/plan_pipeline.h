@@ -9,18 +9,18 @@
 #include "weft/base/result.h"
 #include "weft/parallel/distribute/distribution.h"
 #include "weft/planner/search/optimize.h"
-#include "weft/planner/statement/requested_pipeline.h"
 #include "weft/planner/statement/prepare.h"
+#include "weft/planner/statement/requested_pipeline.h"
 
 namespace weft::planner {
 
 // Adds a mesh to `asked` if only micro-batches are given: the one that the search finds for whole
 // batches, or none for one rank. Fails if the number of ranks does not match.
 Result<distribute::Distribution> complete_pipeline(const Knowledge& state, const Observer* context,
-                                                  const Prepared& prepared, distribute::Distribution asked);
+                                                   const Prepared& prepared, distribute::Distribution asked);
 
 // `asked`: as above. REQUIRES: the statement trains.
-Result<search::Choice> plan_pipeline(const Knowledge& state, const Observer* context, const Prepared& prepared,
-                                    distribute::Distribution asked);
+Result<search::Choice> plan_pipeline(const Knowledge& state, const Observer* context,
+                                     const Prepared& prepared, distribute::Distribution asked);
 
 }  // namespace weft::planner

@@ -21,8 +21,7 @@ struct StagedStep {
   bool given = false;                  // by the user, including its mesh
   std::optional<search::Choice> plan;  // the plan itself, if it was needed to choose
   std::vector<search::Alternative> without_stages;
-  std::vector<search::StageReport>
-      reports;  // of the plan without stages if searched, then of this one
+  std::vector<search::StageReport> reports;  // of the plan without stages if searched, then of this one
   Batch batch;
   std::unique_ptr<StatementPipeline> problem;  // used for the estimate
 };

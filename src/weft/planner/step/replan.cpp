@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kLeastGainToChange = 0.1;  // share of the step time
 constexpr double kMostSearchSeconds = 10;   // ranks wait at most this long, plus the time of the proof
-constexpr int kTrainingPerCheck = 9;            // ratio of training to checking time between two checks
+constexpr int kTrainingPerCheck = 9;        // ratio of training to checking time between two checks
 
 Result<sim::Prediction> predict_on(const search::PredictedPlan& plan, const search::Machine& machine) {
   WEFT_TRY(costs, machine.costs(plan.plan.mesh));

@@ -45,8 +45,8 @@ Result<Batch> needed_batch_of(const Prepared& prepared) {
                     "name its size: CREATE MODEL m (b = 64, ..)", prepared.run->span);
 }
 
-StatementPipeline::StatementPipeline(const Knowledge& state, const Observer* context, const Prepared& prepared,
-                         const Batch& batch, std::int64_t micro_batches)
+StatementPipeline::StatementPipeline(const Knowledge& state, const Observer* context,
+                                     const Prepared& prepared, const Batch& batch, std::int64_t micro_batches)
     : state_(state),
       cluster_(prepared.ranks == 1 ? alone(prepared.target) : cluster::Cluster(prepared.target)),
       machine_(machine_of(prepared.settings, cluster_)),

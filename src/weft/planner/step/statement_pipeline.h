@@ -31,8 +31,8 @@ class StatementPipeline {
  public:
   // `micro_batches`: for the statistics of batch norms. `context` may be null.
   // REQUIRES: all arguments outlive it.
-  StatementPipeline(const Knowledge& state, const Observer* context, const Prepared& prepared, const Batch& batch,
-              std::int64_t micro_batches);
+  StatementPipeline(const Knowledge& state, const Observer* context, const Prepared& prepared,
+                    const Batch& batch, std::int64_t micro_batches);
   StatementPipeline(const StatementPipeline&) = delete;
   StatementPipeline& operator=(const StatementPipeline&) = delete;
 

@@ -86,10 +86,12 @@ ExchangeCost exchange_seconds(Kind kind, const MeshLink& link, double bytes) {
 }
 
 std::optional<ExchangeCost> measured_exchange(const cluster::Device& device, Kind kind, const MeshLink& link,
-                                               double bytes) {
+                                              double bytes) {
   constexpr std::int32_t kMostMeasured = 8;
-  if (device.rates == nullptr || link.across_nodes || link.ranks < 2 || link.ranks > kMostMeasured) return std::nullopt;
-  if (kind != Kind::all_reduce && kind != Kind::reduce_scatter && kind != Kind::all_gather && kind != Kind::all_to_all)
+  if (device.rates == nullptr || link.across_nodes || link.ranks < 2 || link.ranks > kMostMeasured)
+    return std::nullopt;
+  if (kind != Kind::all_reduce && kind != Kind::reduce_scatter && kind != Kind::all_gather &&
+      kind != Kind::all_to_all)
     return std::nullopt;
   const std::string_view name = collective::name(collective_kind(kind));
   const cluster::RateTable* const table = device.rates->find(cluster::RateKind::collective, name);
@@ -99,7 +101,9 @@ std::optional<ExchangeCost> measured_exchange(const cluster::Device& device, Kin
   const double rate = link.bytes_per_second / table->bytes_per_second;
   if (!(rate >= kLeastRate && rate <= kMostRate)) return std::nullopt;
   constexpr double kLeastBytes = 512;
-  const auto seconds = [&](double size) { return *device.rates->collective_seconds(name, link.ranks, std::max(size, kLeastBytes)); };
+  const auto seconds = [&](double size) {
+    return *device.rates->collective_seconds(name, link.ranks, std::max(size, kLeastBytes));
+  };
   const double all = seconds(bytes), latency = std::min(all, seconds(kLeastBytes));
   // NCCL chooses the algorithm.
   return ExchangeCost{latency, all - latency, {}, Source::fitted};

@@ -31,6 +31,6 @@ ExchangeCost exchange_seconds(program::Exchange::Kind kind, const MeshLink& link
 // NCCL's measured time within a node of these devices, if rates of the device have it (cluster/rates.h):
 // among 2 to 8 of them, on links of about the rate that was measured.
 std::optional<ExchangeCost> measured_exchange(const cluster::Device& device, program::Exchange::Kind kind,
-                                               const MeshLink& link, double bytes);
+                                              const MeshLink& link, double bytes);
 
 }  // namespace weft::cost

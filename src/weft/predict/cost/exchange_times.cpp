@@ -97,7 +97,7 @@ std::string_view transport_without_servers(std::string_view transport) {
 }
 
 Status record_exchanges(Statistics& statistics, const plan::Mesh& mesh, std::span<const RankSteps> ranks,
-                       std::string_view transport, const Concurrency& concurrency) {
+                        std::string_view transport, const Concurrency& concurrency) {
   WEFT_CHECK(ranks.size() == static_cast<std::size_t>(mesh.ranks()), "a program for each rank");
   const std::size_t steps = ranks.front().timelines.size();
   if (steps == 0) return {};

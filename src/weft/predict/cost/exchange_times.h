@@ -48,7 +48,7 @@ std::string_view transport_without_servers(std::string_view transport);
 // matching collectives. REQUIRES: one program per rank of the mesh, all with the same number of
 // timelines.
 Status record_exchanges(Statistics& statistics, const plan::Mesh& mesh, std::span<const RankSteps> ranks,
-                       std::string_view transport, const Concurrency& concurrency);
+                        std::string_view transport, const Concurrency& concurrency);
 
 // What the statistics hold on collectives over one transport, at one concurrency.
 class ExchangeTimes {

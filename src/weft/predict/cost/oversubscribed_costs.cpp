@@ -36,7 +36,8 @@ std::vector<Turn> turns_of(std::span<const RankSteps> ranks, std::size_t step) {
 }  // namespace
 
 std::vector<std::vector<program::Timeline>> oversubscribed_costs(std::span<const RankSteps> ranks,
-                                                           const Concurrency& concurrency, int processors) {
+                                                                 const Concurrency& concurrency,
+                                                                 int processors) {
   WEFT_CHECK(processors > 0, "a processor at least");
   const double all = processors, threads = static_cast<double>(concurrency.ranks) * concurrency.workers;
   std::vector<std::vector<program::Timeline>> costs(ranks.size());

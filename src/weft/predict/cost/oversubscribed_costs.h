@@ -26,6 +26,7 @@ namespace weft::cost {
 // threads share `processors` evenly. REQUIRES: the arguments of record_exchanges(), and at least one
 // processor
 std::vector<std::vector<program::Timeline>> oversubscribed_costs(std::span<const RankSteps> ranks,
-                                                           const Concurrency& concurrency, int processors);
+                                                                 const Concurrency& concurrency,
+                                                                 int processors);
 
 }  // namespace weft::cost

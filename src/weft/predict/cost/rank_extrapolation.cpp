@@ -20,7 +20,7 @@ double further(double at_few, double at_more, double steps) {
 }  // namespace
 
 double extrapolated_seconds(Growth growth, std::int32_t ranks, double bytes, std::int32_t few,
-                     const KnownSeconds& known) {
+                            const KnownSeconds& known) {
   const std::int32_t more = 2 * few;
   const double beyond = static_cast<double>(ranks - more) / few;  // in steps of the distance between the two
   const bool is_power = std::has_single_bit(static_cast<std::uint32_t>(ranks));

@@ -26,6 +26,6 @@ using KnownSeconds = std::function<double(std::int32_t ranks, double bytes)>;
 // Infinite if one of these is, and for rounds and halves if `ranks` is not a power of two.
 // REQUIRES: 2 * few <= ranks, and few a power of two from 4 on
 double extrapolated_seconds(Growth growth, std::int32_t ranks, double bytes, std::int32_t few,
-                     const KnownSeconds& known);
+                            const KnownSeconds& known);
 
 }  // namespace weft::cost

@@ -21,12 +21,12 @@ Error database_error(sqlite3* handle) {
     case SQLITE_NOTADB:
     case SQLITE_CORRUPT:
       return environment_error(fmt::format("the database is damaged, or not a SQLite database: {}", path),
-                         "move it away: the next measurement creates a new one");
+                               "move it away: the next measurement creates a new one");
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return environment_error(fmt::format("another process has locked the database for {} s: {}",
-                                     kPatienceMilliseconds / 1000, path),
-                         "try again when that process has finished");
+                                           kPatienceMilliseconds / 1000, path),
+                               "try again when that process has finished");
     default: return environment_error(fmt::format("the database cannot be used: {}: {}", path, what));
   }
 }
@@ -132,7 +132,7 @@ std::string Query::text(int) const { return {}; }
 
 Result<Database> Database::open(const std::string& path, Access) {
   return environment_error(fmt::format("this weft was built without SQLite and cannot open {}", path),
-                     "install libsqlite3-dev and build again");
+                           "install libsqlite3-dev and build again");
 }
 
 Result<Query> Database::prepare(std::string_view) { return Query(); }

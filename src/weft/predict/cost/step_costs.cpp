@@ -135,7 +135,7 @@ struct Figures {
 
   // The cost of the collective from all sources except the steps that contained it.
   ExchangeCost alone(Kind kind, const MeshLink& link, std::int64_t bytes,
-                      const program::ChosenAlgorithm& algorithm) const {
+                     const program::ChosenAlgorithm& algorithm) const {
     if (better)
       if (auto price = better(kind, link, bytes, algorithm)) return *std::move(price);
     if (const auto found = collectives.find({collective_kind(kind), link.ranks});
@@ -145,7 +145,8 @@ struct Figures {
       // The fastest measured time: the communicator selects that algorithm.
       return {latency, std::max(all - latency, 0.0), {}, Source::measured};
     }
-    if (const auto measured = measured_exchange(device, kind, link, static_cast<double>(bytes))) return *measured;
+    if (const auto measured = measured_exchange(device, kind, link, static_cast<double>(bytes)))
+      return *measured;
     ExchangeCost price = exchange_seconds(kind, link, static_cast<double>(bytes));
     if (link.link == kNetwork) {
       price.algorithm.clear();  // between hosts the communicator selects the algorithm

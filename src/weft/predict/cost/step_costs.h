@@ -76,7 +76,7 @@ struct StepCostOptions {
   // threads at once. `algorithm`: the one to estimate if it has a name; otherwise estimate the one
   // that should run.
   std::function<std::optional<ExchangeCost>(program::Exchange::Kind, const MeshLink&, std::int64_t bytes,
-                                             const program::ChosenAlgorithm& algorithm)>
+                                            const program::ChosenAlgorithm& algorithm)>
       exchange = {};
 };
 

@@ -66,7 +66,8 @@ std::optional<cluster::KernelKind> kernel_kind(const plan::Operator& op) {
 }
 
 // Time of layout conversions on top of the kernel, where convolutions were measured.
-double layout_conversion_seconds(const program::Program& program, const Unit& unit, const cluster::Device& device) {
+double layout_conversion_seconds(const program::Program& program, const Unit& unit,
+                                 const cluster::Device& device) {
   const auto* const call = std::get_if<program::OperatorCall>(&unit.kernel);
   if (call == nullptr) return 0;
   const plan::NodeView node = program.graph->view(call->node);
@@ -105,8 +106,8 @@ double without_start(double seconds, double fixed, const cluster::Device& device
   return std::max(seconds - std::min(fixed, device.launch_seconds), kLeastPart * seconds);
 }
 
-std::optional<double> fitted_product(const cluster::Device& device, plan::DType dtype, double m, double n, double k,
-                                     double points) {
+std::optional<double> fitted_product(const cluster::Device& device, plan::DType dtype, double m, double n,
+                                     double k, double points) {
   if (!takes_rates(device, dtype)) return std::nullopt;
   const std::string_view variant = rates_dtype(dtype);
   const auto seconds = device.rates->product_seconds(variant, m, n, k, points);
@@ -131,9 +132,11 @@ std::optional<double> fitted_attention(const cluster::Device& device, const plan
       kv_heads = as_double(dim.size);
     }
   }
-  const double heads = kv_heads * group, keys = as_double(of.over.size), width = as_double(ops::points_of(of.inner)),
+  const double heads = kv_heads * group, keys = as_double(of.over.size),
+               width = as_double(ops::points_of(of.inner)),
                value_width = as_double(ops::points_of(of.values)), pairs = of.pairs();
-  const auto forward = device.rates->attention_seconds(batch, heads, kv_heads, width, keys, pairs / (batch * heads));
+  const auto forward =
+      device.rates->attention_seconds(batch, heads, kv_heads, width, keys, pairs / (batch * heads));
   if (!forward) return std::nullopt;
   const double seconds =
       without_start(*forward, device.rates->fixed_seconds(cluster::RateKind::prefill, "bf16"), device) *
@@ -156,7 +159,8 @@ class Arithmetic {
     for (const program::ProductLoop& loop : product.outer) points *= as_double(loop.size);
     // Sums around the product run within it if there is a kernel for it, as a longer k.
     const double k = as_double(product.k) * calls / points;
-    if (const auto fitted = fitted_product(device_, dtype_of(unit_), as_double(product.m), as_double(product.n), k, points))
+    if (const auto fitted =
+            fitted_product(device_, dtype_of(unit_), as_double(product.m), as_double(product.n), k, points))
       return *fitted;
     const double reached = product_efficiency(device_, as_double(product.m), as_double(product.n), k, points);
     return over(product.flops(), reached * peak_rate(device_, dtype_of(unit_)));
@@ -216,7 +220,8 @@ class Arithmetic {
       double& side = loop.role != plan::Role::parallel ? k : in_a && in_b ? points : in_a ? m : n;
       side *= as_double(loop.size);
     }
-    if (const auto fitted = fitted_product(device_, node.input_type(0).dtype, m, n, k, points)) return *fitted;
+    if (const auto fitted = fitted_product(device_, node.input_type(0).dtype, m, n, k, points))
+      return *fitted;
     return over(2 * m * n * k * points,
                 product_efficiency(device_, m, n, k, points) * peak_rate(device_, node.input_type(0).dtype));
   }

@@ -52,7 +52,8 @@ double product_efficiency(const cluster::Device& device, double m, double n, dou
 double attention_efficiency(const plan::NodeView& node);
 
 // Whether the unit's time comes from tables of the device's own kernels (cluster/rates.h).
-bool has_fitted_rate(const program::Program& program, const program::Unit& unit, const cluster::Device& device);
+bool has_fitted_rate(const program::Program& program, const program::Unit& unit,
+                     const cluster::Device& device);
 
 // The largest fraction that any product reaches.
 double best_efficiency(const cluster::Device& device);

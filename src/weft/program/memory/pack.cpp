@@ -8,8 +8,8 @@
 
 #include "weft/base/units.h"
 #include "weft/program/memory/boxes.h"
-#include "weft/program/memory/peak_step.h"
 #include "weft/program/memory/first_fit.h"
+#include "weft/program/memory/peak_step.h"
 #include "weft/program/memory/preference.h"
 #include "weft/program/memory/search.h"
 #include "weft/program/memory/skyline.h"
@@ -20,7 +20,7 @@ namespace {
 
 // Larger groups use only the n log n packers.
 constexpr std::size_t kMostCollisions = 1'000'000;  // 16 MB, and a few ms per order
-constexpr std::size_t kMostSearched = 1'000;  // boxes: the search recurses this deep
+constexpr std::size_t kMostSearched = 1'000;        // boxes: the search recurses this deep
 
 Status accept(std::span<const Buffer> buffers, const PackOptions& options) {
   if (options.alignment < 1)

@@ -9,10 +9,10 @@
 
 #include "weft/program/memory/recompute_chain.h"
 #include "weft/program/memory/recompute_greedy.h"
-#include "weft/program/memory/recompute_replay.h"
 #include "weft/program/memory/recompute_least.h"
 #include "weft/program/memory/recompute_model.h"
 #include "weft/program/memory/recompute_polish.h"
+#include "weft/program/memory/recompute_replay.h"
 #include "weft/program/memory/recompute_states.h"
 
 namespace weft::memory {

@@ -16,7 +16,7 @@ using Kind = RecomputeStep::Kind;
 // Blocks are joined until there are at most this many: the chain solver takes cubic time.
 constexpr std::size_t kMostBlocks = 200;
 constexpr std::size_t kMostBlockNodes = 12;  // of a joined block, and of any block
-constexpr std::size_t kAllWaysNodes = 6;  // up to here, every subset of the nodes is a way
+constexpr std::size_t kAllWaysNodes = 6;     // up to here, every subset of the nodes is a way
 // Table entries of the chain solver, and decisions to fill them: 64 MB and half a second.
 constexpr double kMostCells = 8e6, kMostDecisions = 4.5e8;
 constexpr double kNoPath = std::numeric_limits<double>::infinity();

@@ -28,7 +28,7 @@ struct BlockOption {
 // Data shared by all blocks of a kind.
 struct BlockKind {
   RecomputeModel model;
-  std::vector<BlockOption> ways;           // the first keeps only the end
+  std::vector<BlockOption> ways;        // the first keeps only the end
   std::int64_t peak_first = 0;          // of the forward pass with way 0, if others hold the base
   std::int64_t peak_next = 0;           // the same, if the base is dropped as soon as possible
   std::vector<double> cold;             // by memory, as `after`: all B with nothing of the block kept

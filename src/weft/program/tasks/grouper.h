@@ -147,8 +147,7 @@ class Grouper {
   std::uint32_t last_exchange_ = kNoGroup;                        // the group of the latest
   std::unordered_map<std::uint32_t, std::size_t> copies_;         // by buffer of the copy: its group
   std::unordered_map<std::uint32_t, std::vector<Place>> copied_;  // by value: results of copied_once()
-  std::unordered_set<std::uint32_t>
-      joined_;  // buffers that contain others: these do not move
+  std::unordered_set<std::uint32_t> joined_;  // buffers that contain others: these do not move
   // By buffer: the buffer that it becomes a part of, and its first element there. See add_bucket(),
   // add_joined().
   std::unordered_map<std::uint32_t, std::pair<BufferId, std::int64_t>> moves_;

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "weft/plan/ops/attention_geometry.h"
-#include "weft/plan/ops/linear_loss_shape.h"
 #include "weft/plan/ops/codec.h"
+#include "weft/plan/ops/linear_loss_shape.h"
 #include "weft/plan/ops/operators.h"
 #include "weft/plan/ops/pointwise.h"
 #include "weft/program/tasks/loss_tiles.h"

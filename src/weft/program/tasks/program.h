@@ -109,9 +109,8 @@ struct Exchange {
   std::string axis;                         // of the mesh
   plan::Monoid monoid = plan::Monoid::sum;  // of reductions
   plan::DType dtype = plan::DType::f32;     // of the data, also where this rank has no shard
-  std::int64_t shift =
-      0;                 // permute-ranks: distance; broadcast-from: root; messages: peer
-  std::int64_t tag = 0;  // of messages
+  std::int64_t shift = 0;                   // permute-ranks: distance; broadcast-from: root; messages: peer
+  std::int64_t tag = 0;                     // of messages
   Place operand, result;
   std::vector<std::int64_t> counts, takes;  // elements, by rank of the group; takes: for all-to-all and halo
   ChosenAlgorithm algorithm = {};           // filled in by the cost model: cost/choose_algorithms.h
@@ -144,7 +143,7 @@ struct Unit {
 struct Task {
   std::uint32_t unit = 0;
   std::int64_t begin = 0, end = 0;  // of the unit's items
-  std::uint32_t chunk = 0;  // number within its unit, or within its pass (waits.h)
+  std::uint32_t chunk = 0;          // number within its unit, or within its pass (waits.h)
   std::vector<Extent> reads = {}, writes = {};
   std::vector<std::uint32_t> waits = {};  // earlier tasks, ascending, without those that others imply
 };

@@ -295,8 +295,7 @@ class Scheduler {
   std::vector<std::vector<Part>> writers_;  // by buffer
   std::vector<std::vector<std::uint32_t>> after_;
   std::vector<std::uint32_t> waiting_;
-  using Priority =
-      std::pair<std::uint32_t, std::uint64_t>;  // the first turn it may run in, then its order
+  using Priority = std::pair<std::uint32_t, std::uint64_t>;  // the first turn it may run in, then its order
   std::vector<Priority> priority_;
   std::vector<std::uint32_t> left_;  // by turn: units not yet placed
   std::uint32_t turn_ = 0;           // the first turn with units left

@@ -22,7 +22,7 @@ ValueId flag_of_reader(const NodeView& reader, ValueId value, const std::vector<
 }  // namespace
 
 std::vector<ValueId> skip_flags(const plan::Graph& graph, const Readers& readers,
-                                        const std::vector<bool>& needed) {
+                                const std::vector<bool>& needed) {
   std::vector<ValueId> flags(graph.node_count());
   std::vector<bool> is_output(graph.value_count());
   for (const plan::Output& output : graph.outputs()) is_output[output.value.value] = true;

@@ -17,6 +17,6 @@ namespace weft::program {
 // nodes. Exchanges are never skipped, since other ranks wait for them. REQUIRES: `needed` is by
 // node.
 std::vector<plan::ValueId> skip_flags(const plan::Graph& graph, const Readers& readers,
-                                              const std::vector<bool>& needed);
+                                      const std::vector<bool>& needed);
 
 }  // namespace weft::program

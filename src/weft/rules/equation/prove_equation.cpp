@@ -232,8 +232,7 @@ class EquationClaim {
   // real numbers support the rule.
   bool run_more_reals() {
     const bool alone = std::ranges::any_of(good_, &Kept::alone);
-    const auto wanted =
-        alone ? static_cast<std::int64_t>(1 / options_.max_error) : options_.min_real_runs;
+    const auto wanted = alone ? static_cast<std::int64_t>(1 / options_.max_error) : options_.min_real_runs;
     const std::size_t places = std::min(good_.size(), kOrderInstances);
     for (std::int64_t turn = 0; turn < 4 * wanted; turn += kRealRunsAtOnce) {
       const bool compared = compares(equation_) && turn < kRealRunsAtOnce * static_cast<std::int64_t>(places);

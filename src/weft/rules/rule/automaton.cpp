@@ -2,8 +2,8 @@
 #include <limits>
 #include <unordered_map>
 
-#include "weft/rules/rule/bind_match.h"
 #include "weft/rules/rule/affected_roots.h"
+#include "weft/rules/rule/bind_match.h"
 #include "weft/rules/rule/left_tests.h"
 #include "weft/rules/rule/literals.h"
 #include "weft/rules/rule/match.h"

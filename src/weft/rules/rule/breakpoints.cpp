@@ -181,7 +181,9 @@ std::vector<Condition> missing_divisions(const Rule& rule) {
       if (part.kind != Number::Kind::divide && part.kind != Number::Kind::remainder) return;
       if (!speaks_of_sizes(part) || is_literal_number(part.parts[1], 1)) return;
       const Number &whole = part.parts[0], &divisor = part.parts[1];
-      const auto said = [&](const Condition& condition) { return states_divisibility(condition, divisor, whole); };
+      const auto said = [&](const Condition& condition) {
+        return states_divisibility(condition, divisor, whole);
+      };
       if (std::ranges::any_of(rule.when, said) || std::ranges::any_of(missing, said)) return;
       Condition condition;
       condition.kind = Condition::Kind::divides;

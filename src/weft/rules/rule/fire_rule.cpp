@@ -6,9 +6,9 @@
 
 #include "weft/base/random.h"
 #include "weft/rules/rule/draft.h"
-#include "weft/rules/rule/rounded_constants.h"
 #include "weft/rules/rule/instance.h"
 #include "weft/rules/rule/match.h"
+#include "weft/rules/rule/rounded_constants.h"
 #include "weft/rules/rule/run_instance.h"
 
 namespace weft::rule {

@@ -67,7 +67,8 @@ Result<std::vector<Rule>> load_rules(const std::string& path) {
   if (fs::is_directory(path, failure)) {
     for (fs::directory_iterator at(path, failure), end; !failure && at != end; at.increment(failure))
       if (at->path().extension() == ".rules") paths.push_back(at->path().string());
-    if (failure) return environment_error(fmt::format("cannot read the folder {}: {}", path, failure.message()));
+    if (failure)
+      return environment_error(fmt::format("cannot read the folder {}: {}", path, failure.message()));
     std::ranges::sort(paths);
   } else {
     paths.push_back(path);

@@ -38,7 +38,9 @@ class OffsetRows {
 
   std::int64_t rows() const { return rows_; }
   const std::vector<double>& constants() const { return draws_.constants(); }
-  std::vector<double> turns(int evaluations) const { return find_integer_switches(far_, evaluations, random_); }
+  std::vector<double> turns(int evaluations) const {
+    return find_integer_switches(far_, evaluations, random_);
+  }
 
   // Whether the sides agree on rows from `first` on; true if the rule's guard excludes so many
   // rows. If the sides also differ on the same numbers counted from 0, the rows are not the reason,

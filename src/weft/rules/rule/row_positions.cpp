@@ -7,8 +7,8 @@
 #include "weft/base/check.h"
 #include "weft/plan/graph/transplant.h"
 #include "weft/plan/ops/operators.h"
-#include "weft/rules/rule/rounded_constants.h"
 #include "weft/rules/rule/numbers.h"
+#include "weft/rules/rule/rounded_constants.h"
 
 namespace weft::rule {
 namespace {

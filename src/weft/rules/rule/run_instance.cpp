@@ -276,7 +276,8 @@ Result<RealRun> run_real(const RuleInstance& instance, RealInputs inputs, Random
   WEFT_TRY(short_run, run_on(instance.judged_graph(), true));
   RealEvidence after;
   difference = compare_all(short_run, after, kSixteenBits);
-  if (difference && instance.held && instance.judges_rounded_constants && is_small(short_run)) difference.reset();
+  if (difference && instance.held && instance.judges_rounded_constants && is_small(short_run))
+    difference.reset();
   if (difference) {
     const auto output = static_cast<std::size_t>(difference->output),
                at = static_cast<std::size_t>(difference->at);

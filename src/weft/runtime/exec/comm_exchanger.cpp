@@ -32,10 +32,11 @@ Result<std::vector<std::int64_t>> all_counts(Communicator& group, const Exchange
       group.all_gather(exchange.counts.data(), counts.data(), group.size(), comm::ElementType::i64));
   for (std::size_t from = 0; from < ranks; ++from) {
     if (counts[from * ranks + me] == exchange.takes[from]) continue;
-    return environment_error(fmt::format("ranks {} and {} of axis {} run different plans: one sends {} elements "
-                                   "where the other expects {}",
-                                   from, me, exchange.axis, counts[from * ranks + me], exchange.takes[from]),
-                       "run the same statement on every rank");
+    return environment_error(
+        fmt::format("ranks {} and {} of axis {} run different plans: one sends {} elements "
+                    "where the other expects {}",
+                    from, me, exchange.axis, counts[from * ranks + me], exchange.takes[from]),
+        "run the same statement on every rank");
   }
   return counts;
 }

@@ -33,14 +33,14 @@ std::uint32_t read_word(const std::uint64_t* word) {
 
 }  // namespace
 
-DeviceFlightRecorder::DeviceFlightRecorder(std::shared_ptr<device::Device> device, const program::Program& program,
-                             const FlightRecorderOptions& options)
+DeviceFlightRecorder::DeviceFlightRecorder(std::shared_ptr<device::Device> device,
+                                           const program::Program& program,
+                                           const FlightRecorderOptions& options)
     : device_(std::move(device)), program_(program), options_(options) {}
 
-Result<std::unique_ptr<DeviceFlightRecorder>> DeviceFlightRecorder::make(std::shared_ptr<device::Device> device,
-                                                           const program::Program& program,
-                                                           std::size_t streams,
-                                                           const FlightRecorderOptions& options) {
+Result<std::unique_ptr<DeviceFlightRecorder>> DeviceFlightRecorder::make(
+    std::shared_ptr<device::Device> device, const program::Program& program, std::size_t streams,
+    const FlightRecorderOptions& options) {
   std::unique_ptr<DeviceFlightRecorder> made(new DeviceFlightRecorder(std::move(device), program, options));
   WEFT_TRY(words, made->device_->allocate_host(static_cast<std::int64_t>(streams * kWordBytes)));
   made->words_ = std::move(words);
@@ -180,11 +180,11 @@ std::string DeviceFlightRecorder::where(const Step& step) const {
 
 Error DeviceFlightRecorder::stuck(double seconds) {
   const Step now = step();
-  Error error = device_->fault().say(
-      environment_error(fmt::format("rank {} on {} is stuck in step {}, {}: no progress for {}", options_.rank,
-                              who(), print_exact(now.number), where(now), print_seconds(seconds)),
-                  "check nvidia-smi and the kernel log (Xid) for a lost device; if a unit can take this "
-                  "long, raise device_timeout"));
+  Error error = device_->fault().say(environment_error(
+      fmt::format("rank {} on {} is stuck in step {}, {}: no progress for {}", options_.rank, who(),
+                  print_exact(now.number), where(now), print_seconds(seconds)),
+      "check nvidia-smi and the kernel log (Xid) for a lost device; if a unit can take this "
+      "long, raise device_timeout"));
   end_step(false);
   save_flight_record(print());
   device_->abandon();
@@ -199,10 +199,10 @@ Error DeviceFlightRecorder::explain(const Error& error) {
     hint = fmt::format(
         "WITH (serialize_kernels = true) runs one unit at a time and names the one that fails{}{}",
         hint.empty() ? "" : "; ", hint);
-  Error said =
-      device_->fault().say(environment_error(fmt::format("rank {} on {} failed in step {}, {}: {}", options_.rank,
-                                                   who(), print_exact(now.number), where(now), error.message),
-                                       std::move(hint)));
+  Error said = device_->fault().say(
+      environment_error(fmt::format("rank {} on {} failed in step {}, {}: {}", options_.rank, who(),
+                                    print_exact(now.number), where(now), error.message),
+                        std::move(hint)));
   end_step(false);
   save_flight_record(print());
   return said;

@@ -40,8 +40,9 @@ class DeviceFlightRecorder {
  public:
   // The first stream computes, the others exchange. `program` must outlive the recorder.
   static Result<std::unique_ptr<DeviceFlightRecorder>> make(std::shared_ptr<device::Device> device,
-                                                     const program::Program& program, std::size_t streams,
-                                                     const FlightRecorderOptions& options);
+                                                            const program::Program& program,
+                                                            std::size_t streams,
+                                                            const FlightRecorderOptions& options);
 
   // Sets the number of the next step, for messages.
   void count_from(std::int64_t step) { next_step_ = step; }
@@ -89,7 +90,7 @@ class DeviceFlightRecorder {
   };
 
   DeviceFlightRecorder(std::shared_ptr<device::Device> device, const program::Program& program,
-                const FlightRecorderOptions& options);
+                       const FlightRecorderOptions& options);
   std::uint32_t done() const;      // over all streams
   std::uint32_t launched() const;  // over all streams
   Step step() const;

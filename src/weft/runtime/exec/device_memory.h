@@ -52,7 +52,7 @@ class DeviceMemory {
   bool make_prefetch_buffer();
   bool has_prefetch_buffer() const { return ahead_ != nullptr; }
   std::int64_t prefetch_bytes() const;  // size of that buffer
-  Status send_prefetched();               // sends the inputs; afterwards the host may overwrite them
+  Status send_prefetched();             // sends the inputs; afterwards the host may overwrite them
   void take_prefetched(device::Stream& stream);
 
   // Synchronous, on the calling thread. Nothing else may use the memory meanwhile.

@@ -103,7 +103,8 @@ class GpuRendezvous {
 class GpuExchanger final : public Exchanger {
  public:
   // `inner` and `meeting` must outlive it. `rank` is a rank of the mesh.
-  GpuExchanger(std::shared_ptr<GpuRendezvous> meeting, CommExchanger& inner, plan::Mesh mesh, std::int32_t rank);
+  GpuExchanger(std::shared_ptr<GpuRendezvous> meeting, CommExchanger& inner, plan::Mesh mesh,
+               std::int32_t rank);
   // Ranks that still wait for this one fail with an error.
   ~GpuExchanger() override;
 

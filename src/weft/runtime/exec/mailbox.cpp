@@ -59,7 +59,8 @@ Status Mailbox::take(std::span<std::byte> bytes, std::int32_t from, comm::Tag ta
   const auto found = [&] { return kept_.find({from, tag}); };
   changed_.wait(lock, [&] { return found() != kept_.end() || failure_ || closing_; });
   const auto kept = found();
-  if (kept == kept_.end()) return failure_ ? Status(*failure_) : Status(environment_error("the mailbox is closed"));
+  if (kept == kept_.end())
+    return failure_ ? Status(*failure_) : Status(environment_error("the mailbox is closed"));
   const std::vector<std::byte> message = std::move(kept->second.front());
   kept->second.pop_front();
   if (kept->second.empty()) kept_.erase(kept);

@@ -16,11 +16,11 @@
 #include "weft/device/recording.h"
 #include "weft/program/tasks/spill.h"
 #include "weft/program/tasks/stream.h"
-#include "weft/runtime/exec/worker_pool.h"
 #include "weft/runtime/exec/device_memory.h"
 #include "weft/runtime/exec/rank_bytes.h"
 #include "weft/runtime/exec/spill_file.h"
 #include "weft/runtime/exec/task_events.h"
+#include "weft/runtime/exec/worker_pool.h"
 
 namespace weft::exec {
 namespace {
@@ -134,7 +134,7 @@ struct Rank::State {
     if (!has_file()) return;
     release_pages(device->host(memory->address()), program.spilled_bytes);
     release_pages(device->host(memory->address() + program.persistent_bytes + program.work_bytes),
-           program.spilled_work_bytes);
+                  program.spilled_work_bytes);
   }
 
   // The address of a place; null if this rank's share is empty.
@@ -191,7 +191,8 @@ struct Rank::State {
 
   // The same with a time for every task. Recording matters here: the host launches more slowly than
   // the device computes, so separately launched tasks would seem to take longer.
-  Status timed_step(device::RecordingStream& stream, const WorkerPool::Work& work, program::Timeline& timeline) {
+  Status timed_step(device::RecordingStream& stream, const WorkerPool::Work& work,
+                    program::Timeline& timeline) {
     if (!failure.ok()) return failure;
     const auto start = Clock::now();
     flights->begin_step(/*often=*/false);
@@ -287,21 +288,21 @@ struct Rank::State {
   const std::shared_ptr<device::Device> device;
   std::unique_ptr<DeviceMemory> memory;
   std::vector<std::unique_ptr<device::Kernel>> kernels;  // per unit; null for an exchange
-  std::unique_ptr<DeviceFlightRecorder> flights;                // if launches are asynchronous
+  std::unique_ptr<DeviceFlightRecorder> flights;         // if launches are asynchronous
   std::vector<std::unique_ptr<device::Stream>> streams;  // per worker; they write to the members above
   std::vector<std::unique_ptr<device::Stream>> moving;   // per mover, if the device runs exchanges
   std::unique_ptr<device::Recording> recorded;           // a whole step
   bool stepped = false, told = false, recorded_with_all = false;
-  bool inputs_are_there = false;                       // for the next step
-  const std::int64_t room;                             // memory limit in bytes; 0: what the machine has
-  std::optional<TaskClock> marks;                      // of a step recorded with timing
-  std::unique_ptr<device::Recording> timed;            // that recording
-  TaskClock* clock = nullptr;                          // set while a step is timed on the device
-  std::unique_ptr<Loading> loading;                    // until the next step ends
-  std::unique_ptr<TaskEvents> launched;                // together with `flights`
-  std::unique_ptr<transport::DoctorResponder> answers;       // answers queries of the flight record
-  std::vector<std::vector<program::Extent>> released;  // by task; empty without a spill file
-  std::size_t movers = 0;                              // number of exchange streams of the program
+  bool inputs_are_there = false;                        // for the next step
+  const std::int64_t room;                              // memory limit in bytes; 0: what the machine has
+  std::optional<TaskClock> marks;                       // of a step recorded with timing
+  std::unique_ptr<device::Recording> timed;             // that recording
+  TaskClock* clock = nullptr;                           // set while a step is timed on the device
+  std::unique_ptr<Loading> loading;                     // until the next step ends
+  std::unique_ptr<TaskEvents> launched;                 // together with `flights`
+  std::unique_ptr<transport::DoctorResponder> answers;  // answers queries of the flight record
+  std::vector<std::vector<program::Extent>> released;   // by task; empty without a spill file
+  std::size_t movers = 0;                               // number of exchange streams of the program
   std::mutex mutex;
   Status failure;  // the first failure; read after the crew has stopped
   std::unique_ptr<WorkerPool> crew;
@@ -336,9 +337,9 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
                                                            print_bytes(static_cast<double>(taken - bytes)))
                                              : std::string();
     return environment_error(fmt::format("{}{}; {} has {} available{}", needs, beside, giver,
-                                   print_bytes(static_cast<double>(available)),
-                                   ranks > 1 ? fmt::format(" to {} ranks", ranks) : std::string()),
-                       "use a smaller batch or model");
+                                         print_bytes(static_cast<double>(available)),
+                                         ranks > 1 ? fmt::format(" to {} ranks", ranks) : std::string()),
+                             "use a smaller batch or model");
   };
   WEFT_TRY_STATUS(check_there_is(bytes));
   WEFT_CHECK(exchanges_of(program).empty() || options.exchanger != nullptr, "a rank without peers");
@@ -350,9 +351,10 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
                                          options.shared_memory ? options.exchanger : nullptr);
   if (!memory.ok() && state->spills()) return std::move(memory).error();
   if (!memory.ok())
-    return environment_error(fmt::format("{}, and {} refuses it{}", needs, giver,
-                                   state->device->host_accessible() ? "" : ": " + memory.error().message),
-                       "use a smaller batch or model");
+    return environment_error(
+        fmt::format("{}, and {} refuses it{}", needs, giver,
+                    state->device->host_accessible() ? "" : ": " + memory.error().message),
+        "use a smaller batch or model");
   state->memory = std::move(*memory);
   for (const program::Port& port : state->program.inputs)
     WEFT_TRY_STATUS(state->memory->make_input(state->at(port.place), bytes_of(port)));
@@ -384,8 +386,8 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
     if (!stream.ok() && !state->device->host_accessible()) return std::move(stream).error();
     if (!stream.ok())
       return environment_error(fmt::format("out of memory for the scratch of {} workers, {} each", workers,
-                                     print_bytes(static_cast<double>(scratch))),
-                         "SET threads to a smaller number");
+                                           print_bytes(static_cast<double>(scratch))),
+                               "SET threads to a smaller number");
     state->streams.push_back(std::move(*stream));
     if (!state->streams.back()->on_caller()) workers = 1;
   }
@@ -397,11 +399,12 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
     WEFT_TRY_STATUS(state->prepare_async_launches(options.overlap, options.flights));
   try {
     state->crew = std::make_unique<WorkerPool>(
-        WorkerPoolOptions{.workers = workers, .overlap = options.overlap, .oversubscribed = options.oversubscribed},
+        WorkerPoolOptions{
+            .workers = workers, .overlap = options.overlap, .oversubscribed = options.oversubscribed},
         state->program.tasks, std::move(moves));
   } catch (const std::system_error& error) {
     return environment_error(fmt::format("cannot start {} threads: {}", workers, error.what()),
-                       "SET threads to a smaller number");
+                             "SET threads to a smaller number");
   }
   return std::unique_ptr<Rank>(new Rank(std::move(state)));
 }

@@ -41,9 +41,10 @@ Result<SpillFile> SpillFile::make(const std::string& folder, std::int64_t bytes)
         fmt::format("cannot spill to {}: {}", where, std::strerror(errno)),
         "spill files are stored beside the checkpoint: checkpoint = 'folder/model.safetensors'");
   if (const int failed = posix_fallocate(file.descriptor_, 0, bytes); failed != 0)
-    return environment_error(fmt::format("no room to spill {} to {}: {}", print_bytes(static_cast<double>(bytes)),
-                                   where, std::strerror(failed)),
-                       "a larger memory_limit spills less");
+    return environment_error(
+        fmt::format("no room to spill {} to {}: {}", print_bytes(static_cast<double>(bytes)), where,
+                    std::strerror(failed)),
+        "a larger memory_limit spills less");
   return file;
 }
 

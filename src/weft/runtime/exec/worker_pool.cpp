@@ -274,7 +274,7 @@ struct WorkerPool::State {
 };
 
 WorkerPool::WorkerPool(const WorkerPoolOptions& options, std::span<const program::Task> tasks,
-           std::vector<std::vector<std::uint32_t>> streams) {
+                       std::vector<std::vector<std::uint32_t>> streams) {
   WorkerPoolOptions how = options;
   how.workers = std::max(how.workers, 1);
   state_ = std::make_unique<State>(how, tasks, std::move(streams));

@@ -43,7 +43,7 @@ class WorkerPool {
   // `streams`: the tasks of each exchange stream, ascending. Throws std::system_error if a thread
   // cannot start.
   WorkerPool(const WorkerPoolOptions& options, std::span<const program::Task> tasks,
-       std::vector<std::vector<std::uint32_t>> streams = {});
+             std::vector<std::vector<std::uint32_t>> streams = {});
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;

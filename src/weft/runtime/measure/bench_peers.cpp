@@ -148,6 +148,8 @@ Status check_peers(const std::vector<std::string>& peers) {
   return {};
 }
 
-BenchContenders select_contenders(const BenchSelection& who, std::int32_t ranks) { return LineUp(who, ranks).make(); }
+BenchContenders select_contenders(const BenchSelection& who, std::int32_t ranks) {
+  return LineUp(who, ranks).make();
+}
 
 }  // namespace weft::measure

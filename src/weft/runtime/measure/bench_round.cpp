@@ -108,7 +108,8 @@ Result<double> BenchRound::estimate(const BenchContender& contender, const Bench
   turn.iterations = 1;
   turn.warmup = kWarmUps;
   WEFT_TRY(first, take_turn(contender, turn));
-  if (first.wrong > 0) return environment_error(fmt::format("{} gave {} wrong elements", variant, first.wrong));
+  if (first.wrong > 0)
+    return environment_error(fmt::format("{} gave {} wrong elements", variant, first.wrong));
   if (first.seconds >= kFirstLook) return first.seconds;
   turn.iterations =
       std::max<std::int64_t>(2, static_cast<std::int64_t>(kFirstLook / std::max(first.seconds, 1e-7)));

@@ -96,8 +96,8 @@ Result<Doing> reducing(const std::shared_ptr<device::cuda::Gpu>& gpu) {
 }  // namespace
 
 Result<std::vector<Beside>> measure_overlap(const std::vector<Doing>& computing,
-                                              const std::vector<Doing>& moving,
-                                              std::chrono::milliseconds each) {
+                                            const std::vector<Doing>& moving,
+                                            std::chrono::milliseconds each) {
   std::vector<double> moves_alone;
   for (const Doing& move : moving) {
     WEFT_TRY(pace, alone(move, each));

@@ -30,8 +30,7 @@ struct Beside {
 
 // Measures every pair. Stops at the first error.
 Result<std::vector<Beside>> measure_overlap(const std::vector<Doing>& computing,
-                                              const std::vector<Doing>& moving,
-                                              std::chrono::milliseconds each);
+                                            const std::vector<Doing>& moving, std::chrono::milliseconds each);
 
 // Copies in both directions and, on a GPU, an all-reduce between two of its ranks.
 Result<std::vector<Doing>> movements(const std::shared_ptr<device::Device>& device);

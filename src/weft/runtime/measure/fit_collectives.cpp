@@ -22,7 +22,7 @@ constexpr double kGpuCounts[] = {2, 4, 8};
 // Devices of one generation share NCCL's tuning, and their links differ little.
 std::string generation_of(const std::string& device, bool is_switched) {
   constexpr std::pair<std::string_view, std::string_view> kGenerations[] = {
-      {"h100", "hopper"},     {"h200", "hopper"},     {"b200", "blackwell"},
+      {"h100", "hopper"},    {"h200", "hopper"},     {"b200", "blackwell"},
       {"b300", "blackwell"}, {"gb200", "blackwell"}, {"gb300", "blackwell"}};
   if (!is_switched) return "pcie";
   for (const auto& [name, generation] : kGenerations)
@@ -103,7 +103,8 @@ Effects fit_effects(const std::vector<std::pair<std::vector<Effect>, double>>& w
   std::vector<double> left;
   for (std::size_t r = 0; r < wanted.size(); ++r) {
     left.push_back(wanted[r].second);
-    for (const Effect& effect : wanted[r].first) effects.try_emplace(effect.name, Of{effect.ridge, 0, {}}).first->second.rows.push_back(r);
+    for (const Effect& effect : wanted[r].first)
+      effects.try_emplace(effect.name, Of{effect.ridge, 0, {}}).first->second.rows.push_back(r);
   }
   constexpr int kPasses = 400;
   for (int pass = 0; pass < kPasses; ++pass)
@@ -156,7 +157,8 @@ std::vector<std::pair<std::string, std::vector<cluster::RateTable>>> fit_collect
     collectives[row->device].insert(row->variant);
     ++counts[{row->device, row->variant}];
     // A size between powers of two counts for the nearest, as if that had been asked for at its rate.
-    groups[group][static_cast<int>(std::lround(log))].push_back(row->seconds * std::exp2(std::lround(log) - log));
+    groups[group][static_cast<int>(std::lround(log))].push_back(row->seconds *
+                                                                std::exp2(std::lround(log) - log));
   }
   constexpr double kSwitched = 1e11;  // bytes per second that no PCIe link reaches
   std::set<std::string> all;
@@ -197,7 +199,8 @@ std::vector<std::pair<std::string, std::vector<cluster::RateTable>>> fit_collect
       if (grid.axes[1].knots.empty()) continue;
       for (const double gpus : kGpuCounts)
         for (const double log : grid.axes[1].knots)
-          grid.values.push_back(sum_of(by_size[static_cast<int>(log)], effects_of({device, collective, gpus}, wire)));
+          grid.values.push_back(
+              sum_of(by_size[static_cast<int>(log)], effects_of({device, collective, gpus}, wire)));
       table.grids.push_back(std::move(grid));
       tables.push_back(std::move(table));
     }

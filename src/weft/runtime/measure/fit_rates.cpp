@@ -27,31 +27,54 @@ std::vector<GridForm> forms_of(RateKind kind) {
   const double kD192 = std::log2(192), k24 = std::log2(24), k48 = std::log2(48), k96 = std::log2(96);
   switch (kind) {
     case RateKind::product:
-      return {{"", {{"m", {0, 4, 6, 7, 8, 9, 10, 11, 12, 13, 15}}, {"n", {5, 7, 9, 11, 13, 16}}, {"k", {5, 7, 9, 11, 13, 16}}}},
-              {"", {{"m", {0, 4, 7, 9, 11, 15}}, {"weights", {14, 16, 18, 20, 21, 22, 23, 24, 25, 26, 27, 28, 30}}}},
-              {"wave128x128", {{"m", {5, 7, 9, 10, 11, 13}}}},
-              {"wave128x256", {{"m", {5, 7, 9, 10, 11, 13}}}},
-              {"wave256x128", {{"m", {7, 9, 10, 11, 13}}}},
-              {"partial", {{"m", {4, 5, 7, 8, 9, 10, 11, 13}}}}};
+      return {
+          {"",
+           {{"m", {0, 4, 6, 7, 8, 9, 10, 11, 12, 13, 15}},
+            {"n", {5, 7, 9, 11, 13, 16}},
+            {"k", {5, 7, 9, 11, 13, 16}}}},
+          {"",
+           {{"m", {0, 4, 7, 9, 11, 15}}, {"weights", {14, 16, 18, 20, 21, 22, 23, 24, 25, 26, 27, 28, 30}}}},
+          {"wave128x128", {{"m", {5, 7, 9, 10, 11, 13}}}},
+          {"wave128x256", {{"m", {5, 7, 9, 10, 11, 13}}}},
+          {"wave256x128", {{"m", {7, 9, 10, 11, 13}}}},
+          {"partial", {{"m", {4, 5, 7, 8, 9, 10, 11, 13}}}}};
     case RateKind::prefill:
-      return {{"", {{"tokens", {0, 5, 7, 8, 9, 10, 11, 12, 13, 14}}, {"batch_heads", {0, 2, 4, 5, 6, 8, 10, 13}}, {"head_dim", {6, 7, kD192, 8, 9}}}},
-              {"", {{"group", {0, 1, 2, 3, 4, 6.6}}, {"tokens", {0, 6, 8, 10, 12, 14}}, {"head_dim", {6, 7, 8, 9}}}},
-              {"", {{"batch", {0, 1, 2, 3, 5, 8}}, {"tokens", {0, 6, 8, 10, 12, 14}}}},
-              {"", {{"kv_heads", {0, 1, 2, 3, 4, 5, 6.6}}, {"all_tokens", {0, 8, 10, 12, 14, 18}}}}};
+      return {
+          {"",
+           {{"tokens", {0, 5, 7, 8, 9, 10, 11, 12, 13, 14}},
+            {"batch_heads", {0, 2, 4, 5, 6, 8, 10, 13}},
+            {"head_dim", {6, 7, kD192, 8, 9}}}},
+          {"",
+           {{"group", {0, 1, 2, 3, 4, 6.6}}, {"tokens", {0, 6, 8, 10, 12, 14}}, {"head_dim", {6, 7, 8, 9}}}},
+          {"", {{"batch", {0, 1, 2, 3, 5, 8}}, {"tokens", {0, 6, 8, 10, 12, 14}}}},
+          {"", {{"kv_heads", {0, 1, 2, 3, 4, 5, 6.6}}, {"all_tokens", {0, 8, 10, 12, 14, 18}}}}};
     case RateKind::decode:
-      return {{"", {{"tokens", {0, 4, 6, 8, 10, 11, 12, 13, 14, 17}}, {"batch_kv_heads", {0, 2, 4, 6, 8, 10, 13}}, {"head_dim", {6, 7, kD192, 8, 9}}}},
-              {"", {{"group", {0, 1, 2, 3, 4, k24, 5, k48, 6, k96, 7}}, {"tokens", {0, 6, 8, 10, 12, 14, 17}}, {"batch_kv_heads", {0, 3, 5, 7, 10, 13}}}},
+      return {{"",
+               {{"tokens", {0, 4, 6, 8, 10, 11, 12, 13, 14, 17}},
+                {"batch_kv_heads", {0, 2, 4, 6, 8, 10, 13}},
+                {"head_dim", {6, 7, kD192, 8, 9}}}},
+              {"",
+               {{"group", {0, 1, 2, 3, 4, k24, 5, k48, 6, k96, 7}},
+                {"tokens", {0, 6, 8, 10, 12, 14, 17}},
+                {"batch_kv_heads", {0, 3, 5, 7, 10, 13}}}},
               {"", {{"batch_heads", {0, 2, 4, 6, 8, 10, 13, 16}}, {"tokens", {0, 6, 8, 10, 12, 14}}}},
               {"", {{"kv_heads", {0, 1, 2, 3, 4, 5, 6.6}}, {"batch", {0, 2, 4, 6, 8, 11}}}}};
     case RateKind::experts:
-      return {{"", {{"rows_per_expert", {-8, -4, -2, 0, 1, 2, 3, 4, 5, 6, 7, 9, 12, 15}}, {"local_experts", {0, 2, 4, 6, 9}}}},
-              {"", {{"skew", {0, 1, 1.2}}, {"rows_per_expert", {-8, -4, -2, 0, 2, 4, 6, 8, 11, 15}}, {"local_experts", {0, 2, 4, 6, 9}}}},
+      return {{"",
+               {{"rows_per_expert", {-8, -4, -2, 0, 1, 2, 3, 4, 5, 6, 7, 9, 12, 15}},
+                {"local_experts", {0, 2, 4, 6, 9}}}},
+              {"",
+               {{"skew", {0, 1, 1.2}},
+                {"rows_per_expert", {-8, -4, -2, 0, 2, 4, 6, 8, 11, 15}},
+                {"local_experts", {0, 2, 4, 6, 9}}}},
               {"", {{"intermediate", {5, 8, 11, 14}}, {"rows_per_expert", {-8, -2, 2, 5, 8, 15}}}},
               {"", {{"bytes", {14, 18, 20, 22, 24, 26, 28, 30, 32}}}},
               {"", {{"tokens", {0, 3, 6, 9, 12, 15}}, {"local_experts", {0, 2, 4, 6, 9}}}},
               {"", {{"expert_parallel", {0, 2, 4, 8}}, {"tokens", {0, 6, 12, 15}}}}};
     case RateKind::mamba2:
-      return {{"", {{"bytes", {12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34}}, {"tokens", {0, 2, 4, 6, 8, 10, 12, 15}}}}};
+      return {{"",
+               {{"bytes", {12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34}},
+                {"tokens", {0, 2, 4, 6, 8, 10, 12, 15}}}}};
     case RateKind::collective: return {};
   }
   return {};
@@ -62,7 +85,8 @@ std::vector<RateGrid> empty_grids(RateKind kind) {
   for (const GridForm& form : forms_of(kind)) {
     RateGrid grid;
     if (!form.factor.empty()) grid.factor = *cluster::find_rate_feature(kind, form.factor);
-    for (const auto& [feature, knots] : form.axes) grid.axes.push_back({*cluster::find_rate_feature(kind, feature), knots});
+    for (const auto& [feature, knots] : form.axes)
+      grid.axes.push_back({*cluster::find_rate_feature(kind, feature), knots});
     grid.values.assign(node_count(grid), 0.0);
     grids.push_back(std::move(grid));
   }
@@ -114,9 +138,10 @@ void add_smoothness(NormalMatrix& matrix, const RateGrid& grid, std::size_t firs
       const std::size_t at = node / stride % knots;
       if (at == 0 || at + 1 == knots) continue;
       const double below = axis.knots[at] - axis.knots[at - 1], above = axis.knots[at + 1] - axis.knots[at];
-      const std::pair<std::size_t, double> terms[] = {{first + node - stride, kSmooth * above / (below + above)},
-                                                      {first + node, -kSmooth},
-                                                      {first + node + stride, kSmooth * below / (below + above)}};
+      const std::pair<std::size_t, double> terms[] = {
+          {first + node - stride, kSmooth * above / (below + above)},
+          {first + node, -kSmooth},
+          {first + node + stride, kSmooth * below / (below + above)}};
       for (const auto& [i, u] : terms)
         for (const auto& [j, v] : terms)
           if (j <= i) matrix.row(i)[j] += u * v;
@@ -136,8 +161,9 @@ struct KnownGpu {
   double processors;
 };
 // Multiprocessors, by data sheet.
-constexpr KnownGpu kKnownGpus[] = {{"a100", 108}, {"h100", 132}, {"h200", 132},   {"b200", 148},   {"b300", 148},         {"gb200", 148},
-                                   {"gb300", 148}, {"l40s", 142}, {"mi300x", 304}, {"mi325x", 304}, {"rtx_pro_6000", 188}, {"v100", 80},
+constexpr KnownGpu kKnownGpus[] = {{"a100", 108},   {"h100", 132},   {"h200", 132},         {"b200", 148},
+                                   {"b300", 148},   {"gb200", 148},  {"gb300", 148},        {"l40s", 142},
+                                   {"mi300x", 304}, {"mi325x", 304}, {"rtx_pro_6000", 188}, {"v100", 80},
                                    {"mi355x", 256}};
 
 double processors_of(std::string_view device) {
@@ -160,14 +186,16 @@ void set_base(RateTable& table, const std::vector<const RateRow*>& rows) {
   constexpr double kFewRows = 256;
   const bool bounded = table.kind != RateKind::product && table.kind != RateKind::prefill;
   const std::size_t of_rows = product ? 0 : 1;
-  const bool has_small =
-      bounded || std::ranges::any_of(rows, [&](const RateRow* row) { return row->sizes[of_rows] <= kFewRows; });
+  const bool has_small = bounded || std::ranges::any_of(rows, [&](const RateRow* row) {
+                           return row->sizes[of_rows] <= kFewRows;
+                         });
   table.bytes_per_second = has_small ? quantile(bytes, 0.98) * (bounded ? 1 : 2) : 0;
   constexpr double kMostFixed = 4e-6;
   table.fixed_seconds = std::min(kMostFixed, quantile(seconds, 0.01));
 }
 
-RateTable fit_table(RateKind kind, const std::string& variant, double processors, const std::vector<const RateRow*>& rows) {
+RateTable fit_table(RateKind kind, const std::string& variant, double processors,
+                    const std::vector<const RateRow*>& rows) {
   RateTable table;
   table.kind = kind;
   table.variant = variant;
@@ -191,7 +219,8 @@ RateTable fit_table(RateKind kind, const std::string& variant, double processors
     for (const RateGrid& grid : table.grids) {
       const RateNodes around = nodes_around(grid, point);
       for (std::size_t i = 0; i < around.count; ++i)
-        if (around.nodes[i].weight != 0) terms[r].push_back({first + around.nodes[i].node, around.nodes[i].weight});
+        if (around.nodes[i].weight != 0)
+          terms[r].push_back({first + around.nodes[i].node, around.nodes[i].weight});
       first += node_count(grid);
     }
     std::ranges::sort(terms[r], {}, &Term::at);
@@ -255,7 +284,8 @@ std::vector<RateErrors> errors_of(const cluster::Rates& rates, const std::vector
     if (row.device != rates.device) continue;
     const RateTable* const table = rates.find(row.kind, row.variant);
     if (table == nullptr) continue;
-    errors[{row.kind, row.variant, part_of(row)}].push_back(std::abs(table->seconds(row.sizes) / row.seconds - 1));
+    errors[{row.kind, row.variant, part_of(row)}].push_back(
+        std::abs(table->seconds(row.sizes) / row.seconds - 1));
   }
   std::vector<RateErrors> found;
   for (const auto& [key, all] : errors)
@@ -284,7 +314,8 @@ Result<std::vector<FittedRates>> fit_rates(const std::vector<RateRow>& rows, con
   }
   std::map<std::string, std::vector<RateTable>> all_collectives, fitted_collectives;
   for (auto& [device, tables] : fit_collectives(collectives)) all_collectives[device] = std::move(tables);
-  for (auto& [device, tables] : fit_collectives(some_collectives)) fitted_collectives[device] = std::move(tables);
+  for (auto& [device, tables] : fit_collectives(some_collectives))
+    fitted_collectives[device] = std::move(tables);
   std::vector<FittedRates> fits;
   for (const auto& [device, tables] : devices) {
     if (!options.device.empty() && device != options.device) continue;
@@ -296,8 +327,10 @@ Result<std::vector<FittedRates>> fit_rates(const std::vector<RateRow>& rows, con
       const auto& [kind, variant] = key;
       for (const RateRow* row : of.held_out) held_out.push_back(*row);
       if (kind == RateKind::collective) continue;
-      if (options.on_note) options.on_note(fmt::format("{}: {} {}, {} rows", device, name(kind), variant, of.all.size()));
-      if (!of.fitted.empty()) half.tables.push_back(fit_table(kind, variant, processors_of(device), of.fitted));
+      if (options.on_note)
+        options.on_note(fmt::format("{}: {} {}, {} rows", device, name(kind), variant, of.all.size()));
+      if (!of.fitted.empty())
+        half.tables.push_back(fit_table(kind, variant, processors_of(device), of.fitted));
       fit.rates.tables.push_back(fit_table(kind, variant, processors_of(device), of.all));
     }
     for (const RateTable& table : fitted_collectives[device]) half.tables.push_back(table);

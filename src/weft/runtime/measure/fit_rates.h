@@ -42,8 +42,8 @@ bool is_fitted(const RateRow& row);
 struct RateErrors {
   std::string device;
   cluster::RateKind kind = cluster::RateKind::product;
-  std::string part, variant;  // part of the rows: "m > 512", or empty
-  std::int64_t rows = 0;      // that the errors are of
+  std::string part, variant;   // part of the rows: "m > 512", or empty
+  std::int64_t rows = 0;       // that the errors are of
   double median = 0, p90 = 0;  // relative
 };
 

@@ -37,7 +37,8 @@ Status read(std::string_view text, const transport::Endpoint& endpoint, std::vec
       links.push_back({std::string(endpoint.transport()), endpoint.ranks(), row.at(0), row.at(1), row.at(2),
                        row.at(3), row.at(4), cost::seconds_since_1970()});
   } catch (const nlohmann::json::exception&) {
-    return environment_error("cannot read the measurements of a rank", "run the same weft version on all ranks");
+    return environment_error("cannot read the measurements of a rank",
+                             "run the same weft version on all ranks");
   }
   return {};
 }

@@ -41,7 +41,7 @@ double rate_per_second(std::chrono::nanoseconds each, const std::function<void()
 
 // The same on several threads at once, each on its own `bytes`; returns the sum of their rates.
 double rate_per_second(std::int32_t threads, std::chrono::nanoseconds each, std::int64_t bytes,
-                      const std::function<void(float* target, const float* source)>& work) {
+                       const std::function<void(float* target, const float* source)>& work) {
   std::vector<double> rates(static_cast<std::size_t>(threads));
   std::barrier begin(threads);
   const auto run = [&](std::size_t thread) {

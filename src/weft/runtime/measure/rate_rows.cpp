@@ -62,8 +62,9 @@ class RowsReader {
       WEFT_TRY(row, read_row(split_row(line)));
       if (!row.device.empty()) rows.push_back(std::move(row));
     }
-    if (columns_.empty()) return error("expected a header with the names of columns, found nothing",
-                                       "weft help profile lists the columns");
+    if (columns_.empty())
+      return error("expected a header with the names of columns, found nothing",
+                   "weft help profile lists the columns");
     if (rows.empty()) return error("expected rows below the header, found none");
     return rows;
   }
@@ -78,7 +79,8 @@ class RowsReader {
     const auto names = split_row(line);
     if (names.size() > kMostRateColumns) return error(fmt::format("more than {} columns", kMostRateColumns));
     for (std::size_t c = 0; c < names.size(); ++c)
-      if (!columns_.emplace(names[c], c).second) return error(fmt::format("the column {} is given twice", names[c]));
+      if (!columns_.emplace(names[c], c).second)
+        return error(fmt::format("the column {} is given twice", names[c]));
     if (has("collective")) {
       kind_ = RateKind::collective;
       variant_ = "collective";
@@ -117,10 +119,13 @@ class RowsReader {
   }
 
   std::string_view name_of_kind() const {
-    return kind_ == RateKind::product ? "products" : kind_ == RateKind::collective ? "collectives" : cluster::name(kind_);
+    return kind_ == RateKind::product      ? "products"
+           : kind_ == RateKind::collective ? "collectives"
+                                           : cluster::name(kind_);
   }
 
-  Result<double> number(const std::vector<std::string_view>& values, std::string_view column, double low) const {
+  Result<double> number(const std::vector<std::string_view>& values, std::string_view column,
+                        double low) const {
     const std::string_view text = values[columns_.find(column)->second];
     constexpr double kMost = 1e15;
     if (const auto value = read_number<double>(text, low, kMost)) return *value;
@@ -136,7 +141,8 @@ class RowsReader {
   }
 
   Result<RateRow> read_row(const std::vector<std::string_view>& values) const {
-    if (values.size() != count_) return error(fmt::format("expected {} values, found {}", count_, values.size()));
+    if (values.size() != count_)
+      return error(fmt::format("expected {} values, found {}", count_, values.size()));
     RateRow row;
     row.kind = kind_;
     row.device = has("gpu") ? std::string(values[columns_.find("gpu")->second]) : std::string(device_);
@@ -145,7 +151,8 @@ class RowsReader {
     if (row.variant.empty() || row.variant.find(' ') != std::string::npos)
       return error(fmt::format("expected a {} of one word, found {:?}", variant_, row.variant));
     // Half's all-reduce uses NVLink SHARP where there is NVSwitch. Integers' does not, and nobody trains on it.
-    if (kind_ == RateKind::collective && has("dtype") && values[columns_.find("dtype")->second] == "int8") return RateRow{};
+    if (kind_ == RateKind::collective && has("dtype") && values[columns_.find("dtype")->second] == "int8")
+      return RateRow{};
     for (const std::string_view size : cluster::rate_sizes(kind_)) {
       if (size == "skew") {
         row.sizes.push_back(skew(values));
@@ -174,7 +181,8 @@ class RowsReader {
 
 }  // namespace
 
-Result<std::vector<RateRow>> read_rate_rows(std::string_view text, std::string_view path, std::string_view device) {
+Result<std::vector<RateRow>> read_rate_rows(std::string_view text, std::string_view path,
+                                            std::string_view device) {
   return RowsReader(path, device).read(text);
 }
 

@@ -75,9 +75,9 @@ Status drive(comm::Operation& operation, transport::Endpoint& endpoint, const tr
         return environment_error(fmt::format("rank {} failed: {}", death.rank, death.how));
     if (still > job.timeout()) {
       const std::int32_t peer = operation.waiting_for();
-      return environment_error(fmt::format("rank {} has waited for {} ms{}, {} of {} chunks done", endpoint.rank(),
-                                     job.timeout().count(), peer < 0 ? "" : fmt::format(" for rank {}", peer),
-                                     operation.pieces_done(), operation.pieces()));
+      return environment_error(fmt::format(
+          "rank {} has waited for {} ms{}, {} of {} chunks done", endpoint.rank(), job.timeout().count(),
+          peer < 0 ? "" : fmt::format(" for rank {}", peer), operation.pieces_done(), operation.pieces()));
     }
     endpoint.wait(seen, kLookUp);
   }

@@ -279,11 +279,12 @@ Status Member::compare_replicas(std::int64_t step) {
       }
       const Sides sides = split_by_majority(copies);
       if (sides.odd.empty()) continue;
-      return environment_error(fmt::format("{} {} other values of {} than {} after step {}",
-                                     transport::name_ranks(sides.odd), sides.odd.size() == 1 ? "has" : "have",
-                                     source.name, transport::name_ranks(sides.alike), print_exact(step)),
-                         "the ranks diverged: hosts that compute differently, or a memory fault; LOAD the "
-                         "last checkpoint; replica_check_every = 0 skips this check");
+      return environment_error(
+          fmt::format("{} {} other values of {} than {} after step {}", transport::name_ranks(sides.odd),
+                      sides.odd.size() == 1 ? "has" : "have", source.name, transport::name_ranks(sides.alike),
+                      print_exact(step)),
+          "the ranks diverged: hosts that compute differently, or a memory fault; LOAD the "
+          "last checkpoint; replica_check_every = 0 skips this check");
     }
     ++at;
   }

@@ -15,9 +15,9 @@
 #include "weft/runtime/run/fit_program.h"
 #include "weft/runtime/run/local_ranks_member.h"
 #include "weft/runtime/run/rank_program.h"
+#include "weft/runtime/run/serialized_training.h"
 #include "weft/runtime/run/step_request.h"
 #include "weft/runtime/run/summation_server.h"
-#include "weft/runtime/run/serialized_training.h"
 
 namespace weft::run {
 namespace {
@@ -384,7 +384,7 @@ Result<DistributedOutcome> run_distributed(const distribute::DistributedPlan& pl
     const std::string recipe = feed.recipe();
     if (recipe.empty())
       return environment_error("other processes cannot read this data",
-                         "SET transport = inproc runs ranks as threads");
+                               "SET transport = inproc runs ranks as threads");
     return print_training_part(plan, options, recipe, start, run.training.first_step, run.training.schedule,
                                {run.measure_from, run.check_every, run.keep_every, run.look_every});
   };

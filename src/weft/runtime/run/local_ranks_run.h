@@ -17,8 +17,8 @@
 
 #include "weft/base/result.h"
 #include "weft/parallel/distribute/distribute.h"
-#include "weft/program/tasks/reference_ops.h"
 #include "weft/program/tasks/program.h"
+#include "weft/program/tasks/reference_ops.h"
 #include "weft/program/tasks/timeline.h"
 #include "weft/runtime/run/feed.h"
 #include "weft/runtime/run/local_ranks.h"

@@ -35,7 +35,7 @@ Result<std::string> run_own_ranks(const OwnRanks& request) {
   const auto program = std::filesystem::read_symlink("/proc/self/exe", failure);
   if (failure)
     return environment_error(fmt::format("cannot find this program by /proc/self/exe: {}", failure.message()),
-                       "mount /proc");
+                             "mount /proc");
   transport::LaunchOptions options;
   options.ranks = request.ranks;
   options.command = {program.string(), request.command};
@@ -56,7 +56,7 @@ Result<std::string> run_own_ranks(const OwnRanks& request) {
   WEFT_TRY(end, transport::launch(options));
   if (end.timed_out) {
     return environment_error(fmt::format("weft {} took longer than {} s and was stopped", request.command,
-                                   request.timeout.count() / 1000));
+                                         request.timeout.count() / 1000));
   }
   if (end.code() != 0) return environment_error(complaint.empty() ? end.what() : complaint);
   return answer;

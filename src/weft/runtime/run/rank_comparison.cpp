@@ -150,7 +150,8 @@ void RankComparison::talk() {
     try {
       for (const transport::Parcel& parcel : *all) words_.push_back(read_word(parcel.bytes));
     } catch (const json::exception&) {
-      outcome_ = environment_error("cannot read a message from another rank", "run the same weft on all hosts");
+      outcome_ =
+          environment_error("cannot read a message from another rank", "run the same weft on all hosts");
     }
     return;
   }

@@ -74,7 +74,8 @@ Status write_all(int descriptor, std::span<const std::byte> bytes) {
     const ssize_t wrote = ::write(descriptor, bytes.data(), bytes.size());
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote <= 0)
-      return environment_error(fmt::format("cannot create shared memory for ranks: {}", std::strerror(errno)));
+      return environment_error(
+          fmt::format("cannot create shared memory for ranks: {}", std::strerror(errno)));
     bytes = bytes.subspan(static_cast<std::size_t>(wrote));
   }
   return {};
@@ -98,9 +99,10 @@ Result<std::string> find_rank_program() {
   // A program without rank_main() would repeat everything it does when started again.
   if (!has_rank_main) {
     if (auto installed = installed_program()) return std::move(*installed);
-    return environment_error("this program cannot be started again as a rank",
-                       "call weft::run::rank_main() at the start of main(), or set WEFT_RANK_PROGRAM to a "
-                       "program that does; SET transport = inproc runs ranks as threads");
+    return environment_error(
+        "this program cannot be started again as a rank",
+        "call weft::run::rank_main() at the start of main(), or set WEFT_RANK_PROGRAM to a "
+        "program that does; SET transport = inproc runs ranks as threads");
   }
   std::error_code failure;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", failure);
@@ -185,7 +187,7 @@ bool received_sigterm() {
 }
 
 Result<RankInput> RankInput::make(const transport::Rendezvous& meeting, std::string_view part,
-                                    std::span<const std::byte> work) {
+                                  std::span<const std::byte> work) {
   WEFT_TRY(program, find_rank_program());
   RankInput orders(std::move(program), memfd_create("weft orders", MFD_CLOEXEC));
   if (orders.descriptor_ < 0)
@@ -243,8 +245,9 @@ Result<pid_t> RankInput::start(std::int32_t rank, const Complaints& complaints) 
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&how);
   if (failed != 0)
-    return environment_error(fmt::format("cannot start rank {} as {}: {}", rank, program_, std::strerror(failed)),
-                       "use fewer ranks: LOCAL 2");
+    return environment_error(
+        fmt::format("cannot start rank {} as {}: {}", rank, program_, std::strerror(failed)),
+        "use fewer ranks: LOCAL 2");
   return process;
 }
 

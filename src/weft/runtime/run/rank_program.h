@@ -55,7 +55,7 @@ class RankInput {
  public:
   // Fails if this program cannot be started again, or if there is no memory.
   static Result<RankInput> make(const transport::Rendezvous& meeting, std::string_view part,
-                                 std::span<const std::byte> work);
+                                std::span<const std::byte> work);
   RankInput(RankInput&& other) noexcept;
   RankInput& operator=(RankInput&&) = delete;
   ~RankInput();

@@ -27,7 +27,8 @@ struct StepRequest {
   static constexpr std::int64_t kMostRequesters = std::int64_t{1} << 20;
   constexpr std::int64_t pack() const { return word * kMostRequesters + (kMostRequesters - 1 - rank); }
   static constexpr StepRequest unpack(std::int64_t packed) {
-    return {static_cast<Word>(packed / kMostRequesters), static_cast<std::int32_t>(kMostRequesters - 1 - packed % kMostRequesters)};
+    return {static_cast<Word>(packed / kMostRequesters),
+            static_cast<std::int32_t>(kMostRequesters - 1 - packed % kMostRequesters)};
   }
 };
 

@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "weft/base/parallel_for.h"
 #include "weft/base/hash.h"
 #include "weft/base/number.h"
+#include "weft/base/parallel_for.h"
 #include "weft/base/random.h"
 #include "weft/device/element_access.h"
 #include "weft/formats/value.h"
@@ -198,7 +198,7 @@ std::optional<Tensor> make_master(const Weights& weights, std::string_view name,
 }
 
 std::optional<Tensor> fold_feedback(const Weights& weights, std::string_view name, const plan::Graph& graph,
-                                const plan::Type& type) {
+                                    const plan::Type& type) {
   const auto found = weights.tensors.find(name);
   if (found == weights.tensors.end()) return std::nullopt;
   const Tensor& before = found->second;

@@ -62,7 +62,7 @@ std::optional<Tensor> make_master(const Weights& weights, std::string_view name,
 // number of ranks, rows are added up, so that their total is still to be sent. Empty if the weights
 // have none.
 std::optional<Tensor> fold_feedback(const Weights& weights, std::string_view name, const plan::Graph& graph,
-                                const plan::Type& type);
+                                    const plan::Type& type);
 
 // Fills a rank's parameters and states from weights, and optional tensors that are missing, such as
 // an optimizer's moments, with initial values. Fails if a parameter is missing or has another

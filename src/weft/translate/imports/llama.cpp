@@ -135,8 +135,9 @@ class Blocks {
       const std::size_t kind = run.kinds[i];
       const std::string attention = fresh(suffixes_[kind]), second = fresh(second_);
       const bool last = i + 1 == run.kinds.size();
-      query += fmt::format("a AS (SELECT * FROM {}_{}(x{}, h = h, g = g, e = e) AS {})", name_,
-                           suffixes_[kind], rotary_call_arguments(model_.rotary_of(kinds_.distinct[kind])), attention);
+      query +=
+          fmt::format("a AS (SELECT * FROM {}_{}(x{}, h = h, g = g, e = e) AS {})", name_, suffixes_[kind],
+                      rotary_call_arguments(model_.rotary_of(kinds_.distinct[kind])), attention);
       const std::string made = model_.experts > 0
                                    ? fmt::format("{}_experts(a, f = f, x = experts, k = k, c = slots)", name_)
                                    : fmt::format("{}_mlp(a, f = f)", name_);

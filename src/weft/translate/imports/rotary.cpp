@@ -298,7 +298,7 @@ std::string rotary_options(const Rotary& rotary, const std::string& features) {
 }
 
 void add_rotated(LayerText& layer, const std::string& name, const Rotary& rotary,
-                const std::string& features) {
+                 const std::string& features) {
   const std::string rest = rotary.partial ? fmt::format(", {}_rest", name) : "";
   if (rotary.partial)
     layer.with(name + "_rest", fmt::format("SELECT {0} FROM {0} WHERE {1} >= r", name, features));

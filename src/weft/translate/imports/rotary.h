@@ -64,7 +64,8 @@ void add_rotary_tables(LayerText& body, const std::vector<Rotary>& rotaries);
 std::string rotary_arguments(const Rotary& rotary);
 std::string rotary_call_arguments(const Rotary& rotary);  // the arguments in the call
 void add_rotary_sizes(LayerText& layer, const Rotary& rotary, const std::string& features);
-void add_rotated(LayerText& layer, const std::string& name, const Rotary& rotary, const std::string& features);
+void add_rotated(LayerText& layer, const std::string& name, const Rotary& rotary,
+                 const std::string& features);
 // ", along => s, pairs => e, base => 10000"
 std::string rotary_options(const Rotary& rotary, const std::string& features);
 

@@ -115,8 +115,11 @@ class RecipeImprover {
         families.ok())
       for (const search::Alternative& family : *families) found.push_back(family.distribution);
     for (const distribute::Distribution& one : found) {
-      std::optional<EstimatedRecipe> priced = estimate_expressible(gather(one, pricer_.roles(), today_).recipe);
-      const auto is_same = [&](const EstimatedRecipe& other) { return same_plan(other.recipe, priced->recipe); };
+      std::optional<EstimatedRecipe> priced =
+          estimate_expressible(gather(one, pricer_.roles(), today_).recipe);
+      const auto is_same = [&](const EstimatedRecipe& other) {
+        return same_plan(other.recipe, priced->recipe);
+      };
       if (priced && std::ranges::none_of(made, is_same)) made.push_back(std::move(*priced));
     }
     std::ranges::stable_sort(made, [](const EstimatedRecipe& a, const EstimatedRecipe& b) {

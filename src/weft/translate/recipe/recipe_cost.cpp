@@ -15,8 +15,9 @@ double between(double none, double all, double share) { return none + share * (a
 RecipeCost between(const RecipeCost& none, const RecipeCost& all, double share) {
   RecipeCost price = all;
   for (double RecipeCost::*const field :
-       {&RecipeCost::seconds, &RecipeCost::products, &RecipeCost::attention, &RecipeCost::computing, &RecipeCost::waiting, &RecipeCost::bubble,
-        &RecipeCost::updating, &RecipeCost::peak_bytes, &RecipeCost::needed_bytes})
+       {&RecipeCost::seconds, &RecipeCost::products, &RecipeCost::attention, &RecipeCost::computing,
+        &RecipeCost::waiting, &RecipeCost::bubble, &RecipeCost::updating, &RecipeCost::peak_bytes,
+        &RecipeCost::needed_bytes})
     price.*field = between(none.*field, all.*field, share);
   for (double sim::MemoryByKind::*const field :
        {&sim::MemoryByKind::activations, &sim::MemoryByKind::scratch})
@@ -72,7 +73,8 @@ Result<RecipeCost> RecipeEstimator::price_once(const SpreadRecipe& spread, bool 
   const distribute::Distribution& distribution = spread.distribution;
   // With another stack the stages' estimate knows what overlaps.
   const bool is_weft = problem_.cluster->stack.is_weft();
-  const bool at_once = is_weft && overlaps && !distribute::is_pipelined(distribution) && !distribution.offload;
+  const bool at_once =
+      is_weft && overlaps && !distribute::is_pipelined(distribution) && !distribution.offload;
   const std::string key = fmt::format("{} on {}{}", print(distribution), spread.cluster.axes.front().size,
                                       overlaps ? " overlapped" : "");
   auto known = known_.find(key);

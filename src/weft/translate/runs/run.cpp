@@ -31,10 +31,18 @@ struct KnownDevice {
   double within_gbps, across_gbps;
 };
 constexpr KnownDevice kDevices[] = {
-    {"v100", "v100", 8, 150, 12.5},     {"a100", "a100", 8, 300, 25},         {"h100", "h100", 8, 450, 50},
-    {"h200", "h200", 8, 450, 50},       {"gb300", "gb300", 72, 900, 100},     {"gb200", "gb200", 72, 900, 50},
-    {"b300", "b300", 8, 900, 100},      {"b200", "b200", 8, 900, 50},         {"mi300x", "mi300x", 8, 448, 50},
-    {"mi325x", "mi325x", 8, 448, 50},   {"mi355x", "mi355x", 8, 538, 50},     {"l40s", "l40s", 8, 32, 25},
+    {"v100", "v100", 8, 150, 12.5},
+    {"a100", "a100", 8, 300, 25},
+    {"h100", "h100", 8, 450, 50},
+    {"h200", "h200", 8, 450, 50},
+    {"gb300", "gb300", 72, 900, 100},
+    {"gb200", "gb200", 72, 900, 50},
+    {"b300", "b300", 8, 900, 100},
+    {"b200", "b200", 8, 900, 50},
+    {"mi300x", "mi300x", 8, 448, 50},
+    {"mi325x", "mi325x", 8, 448, 50},
+    {"mi355x", "mi355x", 8, 538, 50},
+    {"l40s", "l40s", 8, 32, 25},
     {"rtxpro6000", "rtx_pro_6000", 8, 64, 25},
 };
 
@@ -70,7 +78,8 @@ class Fields {
     double value = 0;
     const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), value);
     if (error != std::errc() || end != given.data() + given.size()) return otherwise;
-    if (!std::isfinite(value) || value < 0) fail(fmt::format("{} must be a positive number, found {}", name, given));
+    if (!std::isfinite(value) || value < 0)
+      fail(fmt::format("{} must be a positive number, found {}", name, given));
     return value;
   }
   std::int64_t whole(std::string_view name, std::int64_t otherwise, std::int64_t most = kMostSize) {
@@ -144,8 +153,10 @@ RunCluster cluster_of(Fields& fields) {
   cluster.devices_per_node = per_node;
   cluster.memory_bytes = fields.number("gpu_memory_gb") * kGB;
   cluster.memory_bytes_per_second = fields.number("gpu_bandwidth_gbps") * kGB;
-  cluster.within_bytes_per_second = fields.number("within_gbps", known != nullptr ? known->within_gbps : 0) * kGB;
-  cluster.across_bytes_per_second = fields.number("across_gbps", known != nullptr ? known->across_gbps : 0) * kGB;
+  cluster.within_bytes_per_second =
+      fields.number("within_gbps", known != nullptr ? known->within_gbps : 0) * kGB;
+  cluster.across_bytes_per_second =
+      fields.number("across_gbps", known != nullptr ? known->across_gbps : 0) * kGB;
   return cluster;
 }
 
@@ -176,23 +187,25 @@ std::string config_of(Fields& fields) {
   const bool drops = stack == "megatron_2022" || stack == "megatron_deepspeed" || stack == "deepspeed";
   if (!llama && experts <= 1 && key_heads == heads && fields.whole("head_dim", 0) == 0)
     // Fused attention drops nothing out in the runs that have it.
-    return Json{{"model_type", "gpt2"},   {"architectures", {"GPT2LMHeadModel"}},
-                {"n_embd", hidden},       {"n_layer", layers},
-                {"n_head", heads},        {"n_inner", inner},
-                {"n_positions", sequence}, {"vocab_size", vocabulary},
-                {"attn_pdrop", drops ? 0.1 : 0.0}, {"resid_pdrop", drops ? 0.1 : 0.0}, {"embd_pdrop", drops ? 0.1 : 0.0}}
+    return Json{{"model_type", "gpt2"},
+                {"architectures", {"GPT2LMHeadModel"}},
+                {"n_embd", hidden},
+                {"n_layer", layers},
+                {"n_head", heads},
+                {"n_inner", inner},
+                {"n_positions", sequence},
+                {"vocab_size", vocabulary},
+                {"attn_pdrop", drops ? 0.1 : 0.0},
+                {"resid_pdrop", drops ? 0.1 : 0.0},
+                {"embd_pdrop", drops ? 0.1 : 0.0}}
         .dump();
   // A layer without a gate has two products where one with a gate has three: as many operations and parameters.
   const bool gated = llama || (experts > 1 && fields.whole("gated", 1) == 1);
   if (!gated) inner = std::max<std::int64_t>(inner * 2 / 3 / 64 * 64, 64);
-  Json config = {{"hidden_size", hidden},
-                 {"num_hidden_layers", layers},
-                 {"num_attention_heads", heads},
-                 {"num_key_value_heads", key_heads},
-                 {"intermediate_size", inner},
-                 {"max_position_embeddings", sequence},
-                 {"vocab_size", vocabulary},
-                 {"tie_word_embeddings", fields.whole("tied", 0) == 1}};
+  Json config = {{"hidden_size", hidden},        {"num_hidden_layers", layers},
+                 {"num_attention_heads", heads}, {"num_key_value_heads", key_heads},
+                 {"intermediate_size", inner},   {"max_position_embeddings", sequence},
+                 {"vocab_size", vocabulary},     {"tie_word_embeddings", fields.whole("tied", 0) == 1}};
   if (const std::int64_t width = fields.whole("head_dim", 0); width > 0) config["head_dim"] = width;
   if (experts > 1) {
     config["model_type"] = "mixtral";
@@ -231,7 +244,8 @@ recipe::Recipe recipe_of(Fields& fields, const RunCluster& cluster) {
   recipe.global_batch = fields.whole("gbs", 0);
   if (recipe.micro_batch == 0) recipe.micro_batch = fields.whole("local_batch", 0);
   if (recipe.micro_batch == 0) fields.fail("mbs is missing");
-  if (recipe.global_batch == 0 && fields.has("local_batch")) recipe.global_batch = recipe.micro_batch * recipe.data;
+  if (recipe.global_batch == 0 && fields.has("local_batch"))
+    recipe.global_batch = recipe.micro_batch * recipe.data;
   if (recipe.global_batch == 0) fields.fail("gbs is missing");
   if (recipe.micro_batch > 0 && recipe.global_batch % (recipe.micro_batch * recipe.data) != 0)
     fields.fail(fmt::format("mbs x dp must divide gbs, found {} and {}", recipe.micro_batch * recipe.data,

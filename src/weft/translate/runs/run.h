@@ -20,7 +20,7 @@ namespace weft::runs {
 enum class Outcome : std::uint8_t { ran, out_of_memory, presumed_out_of_memory };
 
 struct RunCluster {
-  std::string device;              // as the row names it: "H100-SXM-80GB"
+  std::string device;  // as the row names it: "H100-SXM-80GB"
   std::int64_t devices = 0, devices_per_node = 8;
   // 0: as the catalog has the device.
   double memory_bytes = 0, memory_bytes_per_second = 0;

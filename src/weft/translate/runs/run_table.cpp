@@ -50,10 +50,9 @@ Result<std::vector<RunRow>> read_csv_runs(std::string_view text, std::string_vie
     const std::vector<std::string> values = csv_record(text, at, line);
     if (values.size() == 1 && values.front().empty()) continue;
     if (values.size() != columns.size())
-      return user_error(fmt::format("{}:{}: expected {} values, found {}", path, row.line, columns.size(),
-                                    values.size()));
-    if (rows.size() == kMostRows)
-      return user_error(fmt::format("{}: more than {} rows", path, kMostRows));
+      return user_error(
+          fmt::format("{}:{}: expected {} values, found {}", path, row.line, columns.size(), values.size()));
+    if (rows.size() == kMostRows) return user_error(fmt::format("{}: more than {} rows", path, kMostRows));
     for (std::size_t c = 0; c < columns.size(); ++c)
       if (!values[c].empty()) row.fields.emplace(columns[c], values[c]);
     rows.push_back(std::move(row));
@@ -70,13 +69,13 @@ void put(RunFields& fields, const std::string& name, const Json& value) {
 // The records' names, by ours where they differ.
 std::string column_of(const std::string& key) {
   static const std::map<std::string, std::string, std::less<>> kColumns = {
-      {"num_gpus", "gpus"},        {"vpp", "vp"},
-      {"micro_batch", "mbs"},      {"global_batch", "gbs"},
-      {"iter_s", "step_s"},        {"tokens_per_s_per_gpu", "tok_s_gpu"},
+      {"num_gpus", "gpus"},          {"vpp", "vp"},
+      {"micro_batch", "mbs"},        {"global_batch", "gbs"},
+      {"iter_s", "step_s"},          {"tokens_per_s_per_gpu", "tok_s_gpu"},
       {"intra_gbps", "within_gbps"}, {"inter_gbps", "across_gbps"},
-      {"mem_gb", "mem_gb"},        {"hbm_gbps", "gpu_bandwidth_gbps"},
-      {"seq_parallel", "sp"},      {"name", "model"},
-      {"grad_accum", "ga"},        {"num_layers", "layers"},
+      {"mem_gb", "mem_gb"},          {"hbm_gbps", "gpu_bandwidth_gbps"},
+      {"seq_parallel", "sp"},        {"name", "model"},
+      {"grad_accum", "ga"},          {"num_layers", "layers"},
   };
   const auto found = kColumns.find(key);
   return found == kColumns.end() ? key : found->second;
@@ -108,8 +107,8 @@ Result<std::vector<RunRow>> read_columns(const Json& top, std::string_view path)
   std::vector<RunRow> rows;
   for (const Json& values : top["rows"]) {
     if (!values.is_array() || values.size() != columns.size())
-      return user_error(fmt::format("{}: expected {} values in each row, found {}", path, columns.size(),
-                                    values.size()));
+      return user_error(
+          fmt::format("{}: expected {} values in each row, found {}", path, columns.size(), values.size()));
     RunRow row;
     if (top.contains("common") && top["common"].is_object())
       for (const auto& [key, value] : top["common"].items()) put(row.fields, column_of(key), value);
@@ -149,9 +148,15 @@ Result<std::vector<RunRow>> read_flag_lines(std::string_view text, std::string_v
       {"recompute-granularity", "recompute"},
   };
   // What changes a step in ways that the columns cannot say.
-  static const std::vector<std::string> kBeyond = {
-      "hybrid-layer-pattern", "hybrid-override-pattern", "multi-latent-attention", "mtp-num-layers", "flextron",
-      "img-h",                "spec",                    "export-model-type",      "is-hybrid-model"};
+  static const std::vector<std::string> kBeyond = {"hybrid-layer-pattern",
+                                                   "hybrid-override-pattern",
+                                                   "multi-latent-attention",
+                                                   "mtp-num-layers",
+                                                   "flextron",
+                                                   "img-h",
+                                                   "spec",
+                                                   "export-model-type",
+                                                   "is-hybrid-model"};
   std::vector<RunRow> rows;
   int number = 0;
   for (std::size_t at = 0; at < text.size();) {
@@ -174,17 +179,18 @@ Result<std::vector<RunRow>> read_flag_lines(std::string_view text, std::string_v
     RunFields& fields = row.fields;
     fields.emplace("stack", "megatron");
     if (fields.contains("world")) fields["gpus"] = fields["world"];
-    fields["precision"] = is_set("fp8-format") ? "fp8" : is_set("bf16") ? "bf16" : is_set("fp16") ? "fp16" : "fp32";
-    fields["zero"] = is_set("use-megatron-fsdp")           ? "3"
-                     : is_set("use-distributed-optimizer") ? "1"
-                                                           : "0";
+    fields["precision"] = is_set("fp8-format") ? "fp8"
+                          : is_set("bf16")     ? "bf16"
+                          : is_set("fp16")     ? "fp16"
+                                               : "fp32";
+    fields["zero"] = is_set("use-megatron-fsdp") ? "3" : is_set("use-distributed-optimizer") ? "1" : "0";
     fields["overlap"] = is_set("overlap-grad-reduce") ? "1" : "0";
-    if (!fields.contains("tied"))
-      fields["tied"] = is_set("untie-embeddings-and-output-weights") ? "0" : "1";
+    if (!fields.contains("tied")) fields["tied"] = is_set("untie-embeddings-and-output-weights") ? "0" : "1";
     if (!fields.contains("vocab")) fields["vocab"] = "50304";
     if (fields.contains("experts") && is_set("swiglu") == false) fields["gated"] = "0";
-    if (flags.contains("num-layers-per-virtual-pipeline-stage") && flags["num-layers-per-virtual-pipeline-stage"].is_number() &&
-        flags.contains("num-layers") && flags["num-layers"].is_number()) {
+    if (flags.contains("num-layers-per-virtual-pipeline-stage") &&
+        flags["num-layers-per-virtual-pipeline-stage"].is_number() && flags.contains("num-layers") &&
+        flags["num-layers"].is_number()) {
       const auto layers = flags["num-layers"].get<std::int64_t>();
       const auto per_chunk = flags["num-layers-per-virtual-pipeline-stage"].get<std::int64_t>();
       const auto stages = flags.value("pipeline-model-parallel-size", std::int64_t{1});
@@ -208,7 +214,8 @@ Result<std::vector<RunRow>> read_run_table(std::string_view text, std::string_vi
     if (text[first] != '{') return read_csv_runs(text, path);
     if (path.ends_with(".jsonl")) return read_flag_lines(text, path);
     const Json top = Json::parse(text, nullptr, false);
-    if (top.is_object() && top.contains("records") && top["records"].is_array()) return read_records(top, path);
+    if (top.is_object() && top.contains("records") && top["records"].is_array())
+      return read_records(top, path);
     if (top.is_object() && top.contains("rows") && top["rows"].is_array()) return read_columns(top, path);
     return user_error(fmt::format("{}: expected records or rows of training runs", path),
                       "weft help validate shows the forms");

@@ -92,7 +92,8 @@ namespace {
 // A call that failed to start.
 class FailedOperation final : public Operation {
  public:
-  FailedOperation(Error error, std::string_view algorithm) : error_(std::move(error)), algorithm_(algorithm) {}
+  FailedOperation(Error error, std::string_view algorithm)
+      : error_(std::move(error)), algorithm_(algorithm) {}
   Progress step() override { return Progress::failed; }
   std::int32_t waiting_for() const override { return -1; }
   std::int64_t pieces_done() const override { return 0; }
@@ -194,8 +195,8 @@ class ChunkOperation final : public Operation {
     }
     if (const auto fault = endpoint_.fault()) {
       error_ = environment_error(fault->text, fault->what == transport::WireFault::What::other_call
-                                            ? "every rank must make the same calls in the same order"
-                                            : "");
+                                                  ? "every rank must make the same calls in the same order"
+                                                  : "");
       stage_ = Stage::failed;
       return Progress::failed;
     }

@@ -59,11 +59,11 @@ struct DirectOptions {
 
 // The same on all ranks of a group.
 struct DirectTuning {
-  std::int64_t mailbox_bytes = 16 << 10;  // upper bound per rank and call; less among many ranks
-  std::int64_t fragment_bytes = 512 << 10;   // upper bound per rank and staged fragment; less among many ranks
+  std::int64_t mailbox_bytes = 16 << 10;    // upper bound per rank and call; less among many ranks
+  std::int64_t fragment_bytes = 512 << 10;  // upper bound per rank and staged fragment; less among many ranks
   std::int64_t least_fragment_bytes = 64 << 10;
   std::int64_t one_shot_bytes = 16 << 10;  // up to this size, every rank reduces everything
-  std::int32_t fragments_ahead = 2;           // slots of fragment_bytes
+  std::int32_t fragments_ahead = 2;        // slots of fragment_bytes
   std::int64_t in_place_bytes = 1024;      // smaller allocated buffers still go through the mailbox
   // From this size on, peers read private buffers through the OS kernel: one copy instead of two.
   // 0: if a trial found it faster, see direct_trial.h. Negative: only on request.

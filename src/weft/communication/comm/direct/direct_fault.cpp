@@ -114,7 +114,8 @@ Error poison_error(const DirectSide& side) {
       return environment_error(fmt::format("rank {} failed", poison.rank),
                                "shrink the group to continue without it");
     default:
-      return environment_error(fmt::format("rank {} aborted the group: reason {}", poison.rank, poison.reason));
+      return environment_error(
+          fmt::format("rank {} aborted the group: reason {}", poison.rank, poison.reason));
   }
 }
 

@@ -62,8 +62,9 @@ void plan_call(DirectOperation& operation, const DirectOptions& wish) {
   DirectPlan& plan = operation.plan;
   const auto given = static_cast<std::int64_t>(blocks.most_given());
   const std::optional<DirectAlgorithm> way = wish.way;
-  plan.small = call.kind == Kind::barrier || (given <= static_cast<std::int64_t>(side.layout.entry_bytes()) &&
-                                              way.value_or(DirectAlgorithm::mailbox) == DirectAlgorithm::mailbox);
+  plan.small =
+      call.kind == Kind::barrier || (given <= static_cast<std::int64_t>(side.layout.entry_bytes()) &&
+                                     way.value_or(DirectAlgorithm::mailbox) == DirectAlgorithm::mailbox);
   plan.two_shot = !plan.small && (call.kind == Kind::all_reduce || call.kind == Kind::reduce) &&
                   way != DirectAlgorithm::one_shot &&
                   (given > side.tuning.one_shot_bytes || (way && *way != DirectAlgorithm::mailbox));

@@ -21,11 +21,11 @@ struct DirectPlan {
 
   // May differ by rank.
   bool gives = false, takes = false;
-  bool overwrites = false;                       // its input with its output
-  Offer offer = Offer::nothing;                  // where peers find its data
-  bool output_offered = false;                   // peers may write into its output
-  DirectGroup::Place input_place, output_place;  // if offered
-  DirectAlgorithm way = DirectAlgorithm::mailbox;            // for reporting
+  bool overwrites = false;                         // its input with its output
+  Offer offer = Offer::nothing;                    // where peers find its data
+  bool output_offered = false;                     // peers may write into its output
+  DirectGroup::Place input_place, output_place;    // if offered
+  DirectAlgorithm way = DirectAlgorithm::mailbox;  // for reporting
 };
 
 // REQUIRES: the operation's call and blocks are set.

@@ -227,7 +227,7 @@ Result<std::unique_ptr<GpuProgram>> GpuProgram::bind(std::shared_ptr<Gpu> gpu,
           parameters.pointer(counters).pointer(at(*state->slots, 0)).whole(connections).whole(slices);
           parameters.whole(slot_count).whole(slot_bytes).whole(kLongestWait);
           return parameters.launch_cooperative(place, function, static_cast<unsigned>(blocks),
-                                            static_cast<unsigned>(shape.threads));
+                                               static_cast<unsigned>(shape.threads));
         }));
     if (any.op == ReduceOp::avg && collective::reduces(any.kind)) {
       WEFT_TRY(divide, gpu->function(text, "weft_divide"));
@@ -273,8 +273,8 @@ Status GpuProgram::finish(device::Stream& stream) {
   if (block == 0) return {};
   const auto& [rank, number] = state_->names[static_cast<std::size_t>(block - 1)];
   return environment_error(fmt::format("{} on {}: block {} of rank {} waited for {} s", state_->program->name,
-                                 state_->gpu->name(), number, rank, kLongestWait / 1'000'000'000),
-                     "other work on the GPU leaves no room for its blocks");
+                                       state_->gpu->name(), number, rank, kLongestWait / 1'000'000'000),
+                           "other work on the GPU leaves no room for its blocks");
 }
 
 }  // namespace weft::comm::gpu

@@ -229,7 +229,7 @@ class MpiJob final : public Job {
       if (gone_[static_cast<std::size_t>(from)]) return std::optional<std::string>();
       if (Clock::now() >= deadline) {
         return environment_error(fmt::format("rank {} did not join within {}", from,
-                                       print_seconds(std::chrono::duration<double>(timeout_).count())));
+                                             print_seconds(std::chrono::duration<double>(timeout_).count())));
       }
       news_.wait_for(lock, nap);
     }

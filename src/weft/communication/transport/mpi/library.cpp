@@ -29,8 +29,9 @@ Result<std::shared_ptr<Library>> Library::load() {
 Result<std::shared_ptr<Library>> Library::start(const WeftMpiTable& table) {
   std::shared_ptr<Library> library(new Library(table));
   if (const int code = table.start(table.context, &library->rank_, &library->ranks_, &library->most_tag_)) {
-    return environment_error(fmt::format("{} cannot be used: {}", table.library, library->explain(code)),
-                       "a program that initializes MPI itself must ask for MPI_THREAD_SERIALIZED or more");
+    return environment_error(
+        fmt::format("{} cannot be used: {}", table.library, library->explain(code)),
+        "a program that initializes MPI itself must ask for MPI_THREAD_SERIALIZED or more");
   }
   library->mover_ = std::jthread([&moved = *library](std::stop_token stop) { moved.progress_loop(stop); });
   return library;

@@ -85,7 +85,7 @@ Result<const WeftMpiTable*> open_plugin(const fs::path& path, std::string_view p
   void* plugin = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
   if (plugin == nullptr) {
     return environment_error(fmt::format("the MPI plugin cannot be loaded: {}", dlerror()),
-                       package.empty() ? "" : fmt::format("install {}", package));
+                             package.empty() ? "" : fmt::format("install {}", package));
   }
   const auto function = reinterpret_cast<WeftMpiTableFunction>(dlsym(plugin, "weft_mpi_table"));
   if (function == nullptr) return user_error(fmt::format("not an MPI plugin of weft: {}", path.string()));

@@ -116,7 +116,8 @@ class Loop {
       auto notice = parse_notice(parcels[rank].bytes);
       if (!notice) return environment_error(fmt::format("cannot read the socket list of rank {}", rank));
       if (!notice->trouble.empty())
-        return environment_error(fmt::format("rank {} cannot open its connections: {}", rank, notice->trouble));
+        return environment_error(
+            fmt::format("rank {} cannot open its connections: {}", rank, notice->trouble));
       if (notice->digest != mine.digest)
         return user_error(
             fmt::format("ranks open different connections: rank {} and rank {}", opening_.rank, rank),
@@ -194,12 +195,12 @@ class Loop {
     if (!callers_.empty()) {
       const Client& caller = callers_.front().caller;
       return environment_error(fmt::format("rank {} at {} does not answer within {} s", caller.rank(),
-                                     caller.address().text(), seconds),
-                         hint);
+                                           caller.address().text(), seconds),
+                               hint);
     }
-    return environment_error(fmt::format("rank {} did not connect to {} within {} s", awaited_.begin()->first.from,
-                                   here_, seconds),
-                       hint);
+    return environment_error(fmt::format("rank {} did not connect to {} within {} s",
+                                         awaited_.begin()->first.from, here_, seconds),
+                             hint);
   }
 
   Status step_callers() {

@@ -148,7 +148,7 @@ Result<std::vector<Address>> resolve(const std::string& host, std::uint16_t port
   const int failure = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &found);
   if (failure != 0)
     return environment_error(fmt::format("cannot find the address of '{}': {}", host.substr(0, 255),
-                                   failure == EAI_SYSTEM ? words_for(errno) : ::gai_strerror(failure)));
+                                         failure == EAI_SYSTEM ? words_for(errno) : ::gai_strerror(failure)));
   std::vector<Address> addresses;
   for (const addrinfo* one = found; one; one = one->ai_next) {
     Address& address = addresses.emplace_back();

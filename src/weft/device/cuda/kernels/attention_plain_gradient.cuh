@@ -51,8 +51,9 @@ extern "C" __global__ __launch_bounds__(256) void weft_attention_dq(const T* q, 
 }
 
 extern "C" __global__ __launch_bounds__(256) void weft_attention_dk_dv(const T* q, const T* k, const T* v,
-                                                                 const float* log_sum, const T* dy,
-                                                                 WEFT_MASK const float* dots, T* dk, T* dv) {
+                                                                       const float* log_sum, const T* dy,
+                                                                       WEFT_MASK const float* dots, T* dk,
+                                                                       T* dv) {
   extern __shared__ __align__(16) float weft_floats[];
   float* const sq = weft_floats;
   float* const sdy = sq + 32 * (kE + 1);

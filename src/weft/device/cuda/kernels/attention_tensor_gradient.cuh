@@ -98,10 +98,11 @@ extern "C" __global__ __launch_bounds__(kThreadsQ) void weft_attention_dq(const 
   }
 }
 
-extern "C" __global__ __launch_bounds__(kThreadsK) void weft_attention_dk_dv(const T* q, const T* k, const T* v,
-                                                                       const float* log_sum, const T* dy,
-                                                                       WEFT_MASK const float* dots, T* dk,
-                                                                       T* dv) {
+extern "C" __global__ __launch_bounds__(kThreadsK) void weft_attention_dk_dv(const T* q, const T* k,
+                                                                             const T* v, const float* log_sum,
+                                                                             const T* dy,
+                                                                             WEFT_MASK const float* dots,
+                                                                             T* dk, T* dv) {
   extern __shared__ __align__(16) unsigned char weft_smem[];
   T* const sq = reinterpret_cast<T*>(weft_smem);
   T* const sdy = sq + 2 * kMK * (kEP + 8);

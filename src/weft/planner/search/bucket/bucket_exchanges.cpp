@@ -9,9 +9,9 @@
 #include "weft/parallel/partition/buckets.h"
 #include "weft/plan/ops/communication.h"
 #include "weft/plan/ops/operators.h"
+#include "weft/planner/search/bucket/fastest_plan.h"
 #include "weft/planner/search/bucket/gradient_sums.h"
 #include "weft/planner/search/bucket/merge_exchanges.h"
-#include "weft/planner/search/bucket/fastest_plan.h"
 #include "weft/planner/search/distribution/rank_exchanges.h"
 #include "weft/predict/cost/step_costs.h"
 

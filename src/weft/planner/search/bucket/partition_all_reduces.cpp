@@ -71,7 +71,7 @@ Result<InParts> in_parts(const distribute::DistributedPlan& plan, std::span<cons
 }
 
 Result<PartitionedAllReduces> partition_all_reduces(const PredictedPlan& before, const Machine& machine,
-                                   const WindowOptions& options) {
+                                                    const WindowOptions& options) {
   PartitionedAllReduces result;
   result.said = "no all-reduce is longer than the window";
   if (before.plan.time) return result;

@@ -33,7 +33,7 @@ struct PartitionedAllReduces {
 };
 
 Result<PartitionedAllReduces> partition_all_reduces(const PredictedPlan& before, const Machine& machine,
-                                   const WindowOptions& options = {});
+                                                    const WindowOptions& options = {});
 
 // The plan with all-reduces split into parts of at most `credit` bytes. `bytes`: size of each
 // all-reduce, by node. Also counts the split all-reduces and their parts.

@@ -21,7 +21,7 @@ Result<CodedPlan> place_codecs(const distribute::DistributedPlan& plan, const Co
   const std::optional<CodecUse::From>& from = use.activations;
   WEFT_TRY(crossing,
            encode_boundaries(made.plan, use.allowed.activations,
-                          from ? std::optional(from->codec) : std::nullopt, from ? from->bytes : 0));
+                             from ? std::optional(from->codec) : std::nullopt, from ? from->bytes : 0));
   made.plan = std::move(crossing.plan);
   made.exchanges.insert(made.exchanges.end(), crossing.exchanges.begin(), crossing.exchanges.end());
   return made;

@@ -54,7 +54,7 @@ std::optional<std::int64_t> coded_bytes(const AllowedCodec& codec, std::int64_t 
 }
 
 Result<std::vector<std::int64_t>> encodable_boundaries(const distribute::DistributedPlan& plan,
-                                                    const CodecChoice& choice) {
+                                                       const CodecChoice& choice) {
   std::vector<std::int64_t> bytes;
   if (!plan.time) return bytes;
   WEFT_TRY(crossings, pipeline::boundary_values(plan));
@@ -67,7 +67,7 @@ Result<std::vector<std::int64_t>> encodable_boundaries(const distribute::Distrib
 }
 
 Result<CodedPlan> encode_boundaries(const distribute::DistributedPlan& plan, const CodecChoice& choice,
-                                 std::optional<std::size_t> codec, std::int64_t least_bytes) {
+                                    std::optional<std::size_t> codec, std::int64_t least_bytes) {
   WEFT_TRY(crossings, pipeline::boundary_values(plan));
   const AllowedCodec& used = choice.codecs[codec.value_or(0)];
   CodedExchanges report{.what = kActivations, .codec = used};

@@ -25,7 +25,7 @@ inline constexpr std::string_view kActivations = "activations";
 
 // Sizes of the values sent between stages that at least one of these codecs can encode.
 Result<std::vector<std::int64_t>> encodable_boundaries(const distribute::DistributedPlan& plan,
-                                                    const CodecChoice& choice);
+                                                       const CodecChoice& choice);
 
 // Encoded bytes of `rows` times `numbers` real numbers; none if encoding saves nothing.
 std::optional<std::int64_t> coded_bytes(const AllowedCodec& codec, std::int64_t rows, std::int64_t numbers,
@@ -34,6 +34,6 @@ std::optional<std::int64_t> coded_bytes(const AllowedCodec& codec, std::int64_t 
 // Encodes values of at least `least_bytes` with codec number `codec`. None: encodes nothing and
 // reports that. REQUIRES: the plan has stages or micro-batches.
 Result<CodedPlan> encode_boundaries(const distribute::DistributedPlan& plan, const CodecChoice& choice,
-                                 std::optional<std::size_t> codec, std::int64_t least_bytes);
+                                    std::optional<std::size_t> codec, std::int64_t least_bytes);
 
 }  // namespace weft::search

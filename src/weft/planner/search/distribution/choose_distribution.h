@@ -34,7 +34,7 @@ struct ChooseOptions {
   // Written by the user: predicted as it is, without a search.
   std::optional<distribute::Distribution> given;
   bool alternatives = true;
-  int devices_per_rank = 1;       // processors of this machine per local rank
+  int devices_per_rank = 1;     // processors of this machine per local rank
   KnownPlans* known = nullptr;  // cache of choices and estimates; null: none
   // Progress and interruption; its seconds are those of the budget. The best found so far is then
   // chosen.

@@ -134,7 +134,7 @@ Result<Evaluator::Spread> Evaluator::spread(const distribute::Distribution& dist
 Result<Evaluator::Glance> Evaluator::glance(const distribute::Distribution& distribution) const {
   WEFT_TRY(made, spread(distribution));
   const PeakRates quickest{&made.costs, machine_.peak, machine_.launch_seconds, machine_.convolution_rate,
-                          machine_.bytes_per_second};
+                           machine_.bytes_per_second};
   Least least = plan_lower_bounds(made.plan, quickest);
   const double longer = least.seconds;
   if (longer_) {
@@ -295,7 +295,7 @@ void Evaluator::estimate_all(std::span<const distribute::Distribution* const> di
   struct Job {
     const distribute::Distribution* distribution;
     std::string text;
-    const Spread* ready = nullptr;  // for the longer version, or the whole plan
+    const Spread* ready = nullptr;                                // for the longer version, or the whole plan
     std::optional<Result<Evaluation>> longer = {}, shorter = {};  // nothing: not evaluated
   };
   std::vector<Job> jobs;

@@ -20,8 +20,8 @@
 
 #include "weft/base/hash.h"
 #include "weft/base/result.h"
-#include "weft/parallel/distribute/distribute.h"
 #include "weft/parallel/distribute/decompose_nodes.h"
+#include "weft/parallel/distribute/distribute.h"
 #include "weft/parallel/distribute/signatures.h"
 #include "weft/planner/search/distribution/fold.h"
 #include "weft/planner/search/distribution/plan_lower_bounds.h"

@@ -23,7 +23,8 @@ using Kind = program::Exchange::Kind;
 
 class PlanBounds {
  public:
-  PlanBounds(const distribute::DistributedPlan& plan, const PeakRates& machine, const std::vector<bool>& counts)
+  PlanBounds(const distribute::DistributedPlan& plan, const PeakRates& machine,
+             const std::vector<bool>& counts)
       : plan_(plan),
         machine_(machine),
         counts_(counts),
@@ -224,7 +225,7 @@ class PlanBounds {
 }  // namespace
 
 Least plan_lower_bounds(const distribute::DistributedPlan& plan, const PeakRates& machine,
-                    const std::vector<bool>& counts) {
+                        const std::vector<bool>& counts) {
   PlanBounds floors(plan, machine, counts);
   return {floors.seconds(), floors.bytes()};
 }

@@ -36,6 +36,6 @@ struct Least {
 
 // `counts`: by node, whether it contributes to the bounds; empty: all do.
 Least plan_lower_bounds(const distribute::DistributedPlan& plan, const PeakRates& machine,
-                    const std::vector<bool>& counts = {});
+                        const std::vector<bool>& counts = {});
 
 }  // namespace weft::search

@@ -26,8 +26,7 @@ struct SearchProgress {
 struct Watching {
   std::function<bool()> interrupted = {};  // true: end now
   std::function<void(const SearchProgress&)> on_progress = {};
-  double seconds =
-      std::numeric_limits<double>::infinity();  // time limit, once something was found
+  double seconds = std::numeric_limits<double>::infinity();  // time limit, once something was found
 };
 
 class SearchWatch {

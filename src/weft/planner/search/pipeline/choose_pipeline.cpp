@@ -16,12 +16,12 @@
 #include "weft/planner/search/pipeline/choose_layers.h"
 #include "weft/planner/search/pipeline/cut_unequal.h"
 #include "weft/planner/search/pipeline/offload.h"
+#include "weft/planner/search/pipeline/schedule_cache.h"
 #include "weft/planner/search/pipeline/split_uses.h"
 #include "weft/planner/search/pipeline/splits.h"
 #include "weft/planner/search/pipeline/stage_devices.h"
 #include "weft/planner/search/pipeline/stage_mesh_search.h"
 #include "weft/planner/search/pipeline/synthesize_schedule.h"
-#include "weft/planner/search/pipeline/schedule_cache.h"
 
 namespace weft::search {
 namespace {
@@ -35,8 +35,7 @@ constexpr std::int64_t kMostRows = 8;      // per micro-batch on one replica
 constexpr std::int64_t kMostMicro = 4096;  // micro-batches
 constexpr std::size_t kMostPriced = 600;   // schedules simulated per call of cheapest()
 constexpr std::size_t kFinalists = 3;
-constexpr std::size_t kPricedAtOnce =
-    8;                              // independent of the processor count: searches are reproducible
+constexpr std::size_t kPricedAtOnce = 8;  // independent of the processor count: searches are reproducible
 constexpr double kUnlikely = 1.05;  // times the best: uneven stages are never faster, and rarely much slower
 
 struct NamedSchedule {
@@ -467,7 +466,7 @@ class PipelineSearch {
       if (const auto [found, is_new] = priced_.try_emplace(candidates_[c].number); is_new)
         questions.push_back({&candidates_[c], &found->second});
     parallel_for(questions.size(),
-           [&](std::size_t q) { questions[q].order = shapes_.at(questions[q].one->shape); });
+                 [&](std::size_t q) { questions[q].order = shapes_.at(questions[q].one->shape); });
     std::erase_if(questions, [](const Question& question) { return question.order == nullptr; });
     for (Question& question : questions) {
       const Candidate& one = *question.one;
@@ -517,14 +516,15 @@ class PipelineSearch {
   }
 
   std::optional<PipelineEstimate> with_some_layers(const Candidate& one, const Unfolded& order,
-                                               const StagedCosts& few, const StagedCosts& all,
-                                               const PartEstimator& parts, const cost::MeshLink& link) {
+                                                   const StagedCosts& few, const StagedCosts& all,
+                                                   const PartEstimator& parts, const cost::MeshLink& link) {
     auto chosen =
         choose_layers(few.kinds.front().costs, all.kinds.front().costs, parts.layer_names(), order, limit_);
     if (!chosen) return std::nullopt;
     StagedCosts costs = few;
     costs.kinds.front().costs = std::move(chosen->costs);
-    Result<PipelineEstimate> price = estimate_pipeline(costs, order, cut_unequal(costs, order), link, Detail::sums);
+    Result<PipelineEstimate> price =
+        estimate_pipeline(costs, order, cut_unequal(costs, order), link, Detail::sums);
     if (auto other = estimate_pipeline(costs, order, chosen->cuts, link, Detail::sums);
         other.ok() && (!price.ok() || better(*other, *price)))
       price = std::move(other);
@@ -652,6 +652,8 @@ class PipelineSearch {
 
 }  // namespace
 
-Result<ChosenPipeline> choose_pipeline(const PipelineProblem& problem) { return PipelineSearch(problem).run(); }
+Result<ChosenPipeline> choose_pipeline(const PipelineProblem& problem) {
+  return PipelineSearch(problem).run();
+}
 
 }  // namespace weft::search

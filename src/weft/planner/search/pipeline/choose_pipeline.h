@@ -77,7 +77,7 @@ struct ChosenPipeline : PipelinePlan {
   std::vector<Replica> replicas = {};  // along the axis with unequal numbers, if any; `priced` is the slowest
   StagedCosts costs = {};              // used for the estimate
   cost::MeshLink wire = {};
-  std::vector<std::string> parts;      // names
+  std::vector<std::string> parts;        // names
   std::optional<PipelinePlan> megatron;  // the best tensor x pipeline x data plan
   std::int64_t layers = 0, folded = 0;
   std::int64_t candidates = 0, simulated = 0, priced_events = 0;

@@ -128,7 +128,7 @@ Result<ChosenPipeline> estimate_given(const PipelineProblem& problem, const Dist
 }
 
 Result<ChosenPipeline> estimate_with_count(const PipelineProblem& problem, const Distribution& given,
-                                  std::int64_t micro_batches, const cluster::Device* device) {
+                                           std::int64_t micro_batches, const cluster::Device* device) {
   const auto began = std::chrono::steady_clock::now();
   WEFT_TRY_STATUS(check_hints(problem, given));
   WEFT_TRY_STATUS(check_rows(problem, given.micro_batches));

@@ -86,9 +86,11 @@ void apply_stack(const StagedCosts& staged, const pipeline::Schedule& schedule, 
   constexpr double kForwardShare = 0.4;  // of the kernels that a layer launches
   double host = stack.host_layer;
   if (in_stages)
-    host += stack.host_layer_staged + stack.host_layer_staged_rank * static_cast<double>(staged.tensor_ranks - 1);
+    host +=
+        stack.host_layer_staged + stack.host_layer_staged_rank * static_cast<double>(staged.tensor_ranks - 1);
   host = host * end.layers + stack.host_pass * static_cast<double>(stage.runs.size());
-  const double forward = std::max(stage.forward, kForwardShare * host), backward = stage.backward + stage.weight,
+  const double forward = std::max(stage.forward, kForwardShare * host),
+               backward = stage.backward + stage.weight,
                slowed = std::max(backward, (1 - kForwardShare) * host);
   stage.forward = forward;
   if (backward > 0) {
@@ -115,7 +117,8 @@ double end_seconds(const StagedCosts& staged, const StageCost& stage, const EndO
   const cluster::Stack& stack = staged.stack;
   if (stack.is_weft()) return std::max(stage.update, end.reducing);
   const double sums = end.reducing - end.gathering;
-  const double hidden_sums = staged.overlaps_reduce ? std::min(sums * (1 - stack.exposed_reduce), stage.backward + stage.weight) : 0;
+  const double hidden_sums =
+      staged.overlaps_reduce ? std::min(sums * (1 - stack.exposed_reduce), stage.backward + stage.weight) : 0;
   const double hidden_gathers =
       staged.overlaps_gather ? std::min(end.gathering * (1 - stack.exposed_gather), stage.forward) : 0;
   return stage.update + sums - hidden_sums + end.gathering - hidden_gathers + stack.host_step;
@@ -208,8 +211,8 @@ Result<Unfolded> unfold(const TimeShape& shape) {
 }
 
 Result<PipelineEstimate> estimate_pipeline(const StagedCosts& staged, const Unfolded& order,
-                                   const std::vector<std::size_t>& cuts, const cost::MeshLink& link,
-                                   Detail detail) {
+                                           const std::vector<std::size_t>& cuts, const cost::MeshLink& link,
+                                           Detail detail) {
   const pipeline::Schedule& schedule = order.schedule;
   const std::vector<double>& in_flight = order.in_flight;
   const auto count = static_cast<std::size_t>(schedule.stages);
@@ -349,7 +352,8 @@ PartCost shared_by_stages(const StagedCosts& costs, const TimeShape& shape) {
 double likely_seconds(const StagedCosts& costs, const TimeShape& shape) {
   const PartCost all = shared_by_stages(costs, shape);
   const double stage = all.work() / shape.stages;
-  const double filling = splits_weight_passes(*shape.schedule) ? 0 : stage * (shape.stages - 1) / shape.chunks;
+  const double filling =
+      splits_weight_passes(*shape.schedule) ? 0 : stage * (shape.stages - 1) / shape.chunks;
   return static_cast<double>(shape.micro_batches) * stage + filling +
          std::max(all.update, all.reducing) / shape.stages;
 }

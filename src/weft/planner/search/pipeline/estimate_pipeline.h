@@ -88,7 +88,7 @@ struct PipelineEstimate {
   bool slices = false;  // ranks of a stage that hold the same activation each send a slice
   bool fits = true;
   std::size_t fullest = 0;  // the stage with the least free memory
-  double needed_bytes = 0;   // of that stage, with what the software takes besides
+  double needed_bytes = 0;  // of that stage, with what the software takes besides
   double peak_bytes = 0, room = std::numeric_limits<double>::infinity();  // of that stage
   // Idle seconds of the busiest stage between its first and last pass, by cause.
   double filling = 0, transferring = 0;
@@ -119,8 +119,8 @@ Result<Unfolded> unfold(const TimeShape& shape);
 enum class Detail : std::uint8_t { sums, all };
 // `cuts`: as returned by cut_parts for the schedule's positions. Fails if costs are NaN.
 Result<PipelineEstimate> estimate_pipeline(const StagedCosts& costs, const Unfolded& order,
-                                   const std::vector<std::size_t>& cuts, const cost::MeshLink& link,
-                                   Detail detail = Detail::all);
+                                           const std::vector<std::size_t>& cuts, const cost::MeshLink& link,
+                                           Detail detail = Detail::all);
 
 // Whether W is split from B, so that gradients made by B must be kept until W.
 bool splits_weight_passes(const pipeline::ScheduleText& schedule);

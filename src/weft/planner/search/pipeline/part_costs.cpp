@@ -522,7 +522,7 @@ PartCosts PartEstimator::unfolded(const PartCosts& costs) const {
 }
 
 Result<PartCosts> PartEstimator::micro_batch(const Distribution& within, const Machine& machine,
-                                           const CodedParts& coded) const {
+                                             const CodedParts& coded) const {
   WEFT_TRY(local, local_parts(looked_at(), within, machine, part_of_entry_, coded));
   WEFT_TRY(half, run_half(local, /*late=*/false, within, machine));
   PartCosts costs(looked_parts_);
@@ -540,7 +540,7 @@ Result<PartCosts> PartEstimator::micro_batch(const Distribution& within, const M
 }
 
 Result<PartCosts> PartEstimator::end_of_step(const Distribution& within, const Machine& machine,
-                                           bool accumulates, const CodedParts& coded) const {
+                                             bool accumulates, const CodedParts& coded) const {
   WEFT_TRY(local, local_parts(looked_at(), within, machine, part_of_entry_, coded));
   WEFT_TRY(half, run_half(local, /*late=*/true, within, machine));
   PartCosts costs(looked_parts_);

@@ -38,18 +38,18 @@ struct PartCost {
   double update = 0, reducing = 0;               // seconds per step: computing, and communication beside it
   double kept = 0, working = 0;                  // bytes per micro-batch in flight, and while a pass runs
   double parameters = 0, gradients = 0, optimizer = 0;  // bytes
-  double sent = 0;  // bytes sent to the next part, and back as gradients
+  double sent = 0;                                      // bytes sent to the next part, and back as gradients
   // With a codec at the stage boundary: bytes saved, and seconds to encode and decode.
   double spared = 0, coding = 0;
   std::vector<double> alike =
-      {};               // of `sent`, by axis of the stage's mesh: bytes that ranks along it could slice
-  double on_host = 0;   // bytes of offloaded optimizer states (offload.h)
-  double repeated = 0;  // of backward and weight: seconds of recomputation
+      {};                // of `sent`, by axis of the stage's mesh: bytes that ranks along it could slice
+  double on_host = 0;    // bytes of offloaded optimizer states (offload.h)
+  double repeated = 0;   // of backward and weight: seconds of recomputation
   double gathering = 0;  // of reducing: gathers of updated parameters
   double layers = 0;     // share of one of the model's repeated layers
   double products = 0, attention = 0;  // seconds of `computing`
   double of_layers = 0;                // of `forward`
-  double logits = 0;     // elements of the loss's logits, of a micro-batch
+  double logits = 0;                   // elements of the loss's logits, of a micro-batch
   std::vector<TiedParameter> tied = {};
   double work() const { return forward + backward + weight; }
 };

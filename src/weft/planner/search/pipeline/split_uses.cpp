@@ -25,7 +25,8 @@ Split without_stages(Split split) {
   return split;
 }
 
-SplitUses::SplitUses(const PipelineProblem& problem, const distribute::IndexRoles& roles) : problem_(problem) {
+SplitUses::SplitUses(const PipelineProblem& problem, const distribute::IndexRoles& roles)
+    : problem_(problem) {
   lists_.push_back(joined_names(roles.model, roles.sequence));
   if (!roles.sequence.empty() && !roles.model.empty()) lists_.push_back(roles.model);
 }

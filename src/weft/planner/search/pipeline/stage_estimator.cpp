@@ -58,7 +58,7 @@ Result<cost::MeshLink> wire_of(const PipelineProblem& problem, const Distributio
 }
 
 Result<StageEstimator> StageEstimator::of(const PipelineProblem& problem, const Distribution& given,
-                                    std::int64_t micro_batches, const cluster::Device* device) {
+                                          std::int64_t micro_batches, const cluster::Device* device) {
   StageEstimator made;
   made.problem_ = &problem;
   made.device_ = device;

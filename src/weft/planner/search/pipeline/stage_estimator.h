@@ -27,7 +27,7 @@ class StageEstimator {
   // is not a distribution of the cluster, if its schedule is unknown, or if it has more stages than
   // the model has parts. REQUIRES: the problem outlives it.
   static Result<StageEstimator> of(const PipelineProblem& problem, const distribute::Distribution& given,
-                                std::int64_t micro_batches, const cluster::Device* device);
+                                   std::int64_t micro_batches, const cluster::Device* device);
 
   const PartEstimator& parts() const { return *parts_; }
   const TimeShape& shape() const { return shape_; }

@@ -46,7 +46,8 @@ class StageMeshSearch {
   std::optional<ChosenPipeline> run() {
     if (!may_differ()) return {};
     make_variants();
-    auto pricer = StageEstimator::of(problem_, found_.distribution, found_.distribution.micro_batches, nullptr);
+    auto pricer =
+        StageEstimator::of(problem_, found_.distribution, found_.distribution.micro_batches, nullptr);
     if (!pricer.ok()) return {};
     std::vector<const Distribution*> all;
     for (const Distribution& one : variants_) all.push_back(&one);
@@ -152,7 +153,7 @@ class StageMeshSearch {
 }  // namespace
 
 std::optional<ChosenPipeline> with_stage_meshes(const PipelineProblem& problem, const ChosenPipeline& found,
-                                              const std::vector<std::string>& model) {
+                                                const std::vector<std::string>& model) {
   return StageMeshSearch(problem, found, model).run();
 }
 

@@ -18,6 +18,6 @@ namespace weft::search {
 // Returns nothing if no other meshes are sufficiently faster. `model`: the indices that an axis may
 // slice for the model (split_uses.h).
 std::optional<ChosenPipeline> with_stage_meshes(const PipelineProblem& problem, const ChosenPipeline& found,
-                                              const std::vector<std::string>& model);
+                                                const std::vector<std::string>& model);
 
 }  // namespace weft::search

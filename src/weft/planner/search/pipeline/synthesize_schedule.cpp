@@ -51,7 +51,7 @@ std::optional<pipeline::SynthesisRequest> request_of(const PipelineEstimate& pri
 }  // namespace
 
 std::optional<ChosenPipeline> with_synthesized_schedule(const PipelineProblem& problem,
-                                                      const ChosenPipeline& found) {
+                                                        const ChosenPipeline& found) {
   if (!may_be_synthesized(problem, found)) return {};
   const auto request = request_of(found.priced);
   if (!request) return {};

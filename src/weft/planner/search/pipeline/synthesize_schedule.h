@@ -14,6 +14,6 @@ namespace weft::search {
 
 // The same plan with a synthesized schedule, with one or two chunks per stage, if that is worth it.
 std::optional<ChosenPipeline> with_synthesized_schedule(const PipelineProblem& problem,
-                                                      const ChosenPipeline& found);
+                                                        const ChosenPipeline& found);
 
 }  // namespace weft::search

@@ -17,8 +17,7 @@ using distribute::Distribution;
 
 // The axis that slices the batch and whose devices differ.
 std::optional<std::size_t> uneven_axis(const PipelineProblem& problem, const Distribution& given) {
-  if (distribute::has_stage_meshes(given))
-    return {};  // replicas differ between stages
+  if (distribute::has_stage_meshes(given)) return {};  // replicas differ between stages
   for (std::size_t axis = 0; axis < given.axes.size(); ++axis) {
     const std::vector<std::string>& slice = given.axes[axis].slice;
     if (std::ranges::find(slice, problem.batch) == slice.end()) continue;
@@ -85,7 +84,7 @@ std::vector<std::int64_t> share_out(
 }
 
 Result<ChosenPipeline> estimate_replicas(const PipelineProblem& problem, const Distribution& given,
-                                    std::size_t axis) {
+                                         std::size_t axis) {
   const std::vector<std::int64_t>& takes = given.axes[axis].takes;
   if (takes.size() != static_cast<std::size_t>(given.mesh.axes[axis].ranks))
     return user_error("each rank must get a number of micro-batches");
@@ -120,7 +119,7 @@ Result<ChosenPipeline> estimate_replicas(const PipelineProblem& problem, const D
 }
 
 Result<std::optional<ChosenPipeline>> with_unequal_replicas(const PipelineProblem& problem,
-                                                          const Distribution& given, double beat_seconds) {
+                                                            const Distribution& given, double beat_seconds) {
   constexpr std::int64_t kMostMicroBatches = 64;  // per replica; more hardly change the shares
   constexpr std::int64_t kMostOfEqual = 8;        // limit per replica, in equal shares
   std::optional<ChosenPipeline> best;

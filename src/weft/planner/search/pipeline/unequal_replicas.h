@@ -27,17 +27,18 @@ std::vector<std::int64_t> share_out(
 
 // Estimates a distribution with equal numbers for a rank that processes `micro_batches` of them, on
 // `device` if given.
-Result<ChosenPipeline> estimate_with_count(const PipelineProblem& problem, const distribute::Distribution& given,
-                                  std::int64_t micro_batches, const cluster::Device* device);
+Result<ChosenPipeline> estimate_with_count(const PipelineProblem& problem,
+                                           const distribute::Distribution& given, std::int64_t micro_batches,
+                                           const cluster::Device* device);
 
 // Estimates a distribution with unequal numbers along `axis` by its slowest replica.
-Result<ChosenPipeline> estimate_replicas(const PipelineProblem& problem, const distribute::Distribution& given,
-                                    std::size_t axis);
+Result<ChosenPipeline> estimate_replicas(const PipelineProblem& problem,
+                                         const distribute::Distribution& given, std::size_t axis);
 
 // The same distribution with at least as many micro-batches, unequally divided between replicas.
 // Nothing if all devices along the axes that slice the batch are alike, or if nothing is faster.
 Result<std::optional<ChosenPipeline>> with_unequal_replicas(const PipelineProblem& problem,
-                                                          const distribute::Distribution& given,
-                                                          double beat_seconds);
+                                                            const distribute::Distribution& given,
+                                                            double beat_seconds);
 
 }  // namespace weft::search

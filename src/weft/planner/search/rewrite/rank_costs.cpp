@@ -10,7 +10,7 @@ namespace weft::search {
 using Collective = program::Exchange::Kind;
 
 double RankCosts::bytes_of(const plan::NodeView& node, plan::ValueId value,
-                            std::span<const plan::Layout> layouts) const {
+                           std::span<const plan::Layout> layouts) const {
   auto bytes = static_cast<double>(node.graph().type(value).bytes());
   for (std::size_t axis = 0; axis < mesh_.axes.size(); ++axis)
     if (layouts[value.value].axes[axis].is_sliced()) bytes /= mesh_.axes[axis].ranks;

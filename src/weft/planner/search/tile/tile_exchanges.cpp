@@ -99,13 +99,15 @@ std::vector<TileProspect> prospects(const distribute::DistributedPlan& plan,
   return found;
 }
 
-std::vector<TileCandidate> ways_to_try(const distribute::DistributedPlan& plan, const std::vector<bool>& wanted) {
+std::vector<TileCandidate> ways_to_try(const distribute::DistributedPlan& plan,
+                                       const std::vector<bool>& wanted) {
   std::vector<TileCandidate> ways;
   for (const TileProspect& prospect : prospects(plan, wanted))
     for (const TileReach reach : {TileReach::near, TileReach::products, TileReach::all}) {
       TileCandidate way{prospect.along, tile_region(plan, prospect.along, prospect.collectives, reach)};
-      const bool is_new = std::ranges::none_of(
-          ways, [&](const TileCandidate& other) { return other.along == way.along && other.region == way.region; });
+      const bool is_new = std::ranges::none_of(ways, [&](const TileCandidate& other) {
+        return other.along == way.along && other.region == way.region;
+      });
       if (is_new && std::ranges::find(way.region, true) != way.region.end()) ways.push_back(std::move(way));
     }
   return ways;

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "weft/collectives/chunks/actions.h"
-#include "weft/predict/sim/collective/simulate_collective.h"
 #include "weft/predict/sim/collective/program_routes.h"
+#include "weft/predict/sim/collective/simulate_collective.h"
 #include "weft/predict/sim/network.h"
 
 namespace weft::sim {

@@ -32,10 +32,10 @@ struct Stretch {
 struct CollectiveTime {
   double seconds = 0;
   std::int64_t events = 0;
-  std::int64_t slices = 1;         // per chunk
+  std::int64_t slices = 1;            // per chunk
   std::int64_t simulated_slices = 1;  // of these, simulated
-  std::vector<double> link_busy;   // by link of the topology: utilization
-  std::vector<Stretch> timeline;   // if requested; by begin
+  std::vector<double> link_busy;      // by link of the topology: utilization
+  std::vector<Stretch> timeline;      // if requested; by begin
 };
 
 enum class Timeline : bool { no, yes };

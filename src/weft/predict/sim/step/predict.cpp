@@ -243,7 +243,7 @@ Result<Prediction> predict(const plan::Graph& graph, const plan::Mesh& mesh,
   }
   std::vector<Result<program::Program>> compiled(firsts.size(), program::Program());
   parallel_for(firsts.size(),
-         [&](std::size_t k) { compiled[k] = compile_rank(graph, mesh, layouts, firsts[k], compile); });
+               [&](std::size_t k) { compiled[k] = compile_rank(graph, mesh, layouts, firsts[k], compile); });
   std::vector<program::Program> made;
   for (auto& program : compiled) {
     if (!program.ok()) return program.error();

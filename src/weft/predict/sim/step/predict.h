@@ -88,7 +88,7 @@ struct EstimatedCollective {
   program::Exchange::Kind kind = program::Exchange::Kind::all_reduce;
   std::int64_t bytes = 0;  // as nccl-tests counts them
   std::size_t times = 0;   // per step
-  ExchangeCost price;     // of each, without contention
+  ExchangeCost price;      // of each, without contention
 };
 
 struct CriticalTask {
@@ -98,13 +98,13 @@ struct CriticalTask {
 
 struct Prediction {
   double seconds = 0;
-  double compute_seconds = 0;                 // of the busiest rank's compute stream
-  double communication_seconds = 0;           // of its collectives, overlapped or not
-  double exposed_communication_seconds = 0;   // of the step, while the rank computed nothing
-  double flops = 0;                           // of the whole mesh: the plan's multiply-adds, each as two
-  double peak_bytes = 0;                      // of the rank with the highest peak
-  MemoryByKind memory;                        // of that rank at its peak; its total is peak_bytes
-  std::vector<AxisTraffic> traffic;           // by mesh axis
+  double compute_seconds = 0;                    // of the busiest rank's compute stream
+  double communication_seconds = 0;              // of its collectives, overlapped or not
+  double exposed_communication_seconds = 0;      // of the step, while the rank computed nothing
+  double flops = 0;                              // of the whole mesh: the plan's multiply-adds, each as two
+  double peak_bytes = 0;                         // of the rank with the highest peak
+  MemoryByKind memory;                           // of that rank at its peak; its total is peak_bytes
+  std::vector<AxisTraffic> traffic;              // by mesh axis
   std::vector<EstimatedCollective> collectives;  // of the busiest rank, by total time, descending
   std::vector<RankClass> classes;
   std::vector<CriticalTask> critical;  // in order

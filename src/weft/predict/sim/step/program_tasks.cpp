@@ -39,7 +39,7 @@ Result<ExchangeTask> price_exchange(const program::Exchange& exchange, std::uint
 }  // namespace
 
 Result<ProgramTasks> estimate_tasks(std::shared_ptr<const program::Program> program, const plan::Mesh& mesh,
-                                 const cost::StepCosts& costs, bool overlap, int workers) {
+                                    const cost::StepCosts& costs, bool overlap, int workers) {
   const program::Program& of = *program;
   ProgramTasks tasks;
   tasks.program = std::move(program);

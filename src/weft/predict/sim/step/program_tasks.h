@@ -57,6 +57,6 @@ struct ProgramTasks {
 // `workers` tasks of stream 0 run at once. Fails if the program names an axis that the mesh lacks,
 // or sends bytes along an axis whose link has no bandwidth.
 Result<ProgramTasks> estimate_tasks(std::shared_ptr<const program::Program> program, const plan::Mesh& mesh,
-                                 const cost::StepCosts& costs, bool overlap, int workers = 1);
+                                    const cost::StepCosts& costs, bool overlap, int workers = 1);
 
 }  // namespace weft::sim

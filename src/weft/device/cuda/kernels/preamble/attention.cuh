@@ -11,7 +11,7 @@ typedef weft_bf16 T;
 #define WEFT_HEADS                                                                                          \
   long long at_q = 0, at_k = 0, at_v = 0, at_y = 0, at_sum = 0, at_dy = 0, at_dq = 0, at_dk = 0, at_dv = 0, \
             at_mask = 0;
-#define WEFT_COORDINATES                                                                                     \
+#define WEFT_COORDINATES                                                                                 \
   int q_1 = int(head), q_2 = 0, q_3 = 0, k_1 = 0, k_2 = 0, k_3 = 0, v_1 = 0, v_2 = 0, v_3 = 0, dy_1 = 0, \
       dy_2 = 0, dy_3 = 0;
 // Widths of queries and values, padded to 16, and in swizzled tiles of 64 columns.
