@@ -17,8 +17,9 @@ constexpr std::string_view kStatements[] = {"CLEAR",    "CREATE", "DESCRIBE", "D
                                             "SAVE",     "SET",    "SHOW",     "TRAIN"};
 constexpr std::string_view kShownNames[] = {"CLUSTERS", "DEVICES",   "FUNCTIONS", "HINTS",  "LAYERS",
                                             "MODELS",   "OPERATORS", "SETTINGS",  "STACKS", "STATISTICS"};
-constexpr std::string_view kCreated[] = {"CLUSTER", "DEVICE", "FUNCTION", "LAYER", "MODEL", "OR REPLACE"};
-constexpr std::string_view kDropped[] = {"CLUSTER", "DEVICE", "FUNCTION", "LAYER", "MODEL"};
+constexpr std::string_view kCreated[] = {"CLUSTER", "DEVICE", "FUNCTION",  "LAYER",
+                                         "MODEL",   "STACK",  "OR REPLACE"};
+constexpr std::string_view kDropped[] = {"CLUSTER", "DEVICE", "FUNCTION", "LAYER", "MODEL", "STACK"};
 constexpr std::string_view kExplained[] = {"INFER", "TRAIN", "VERBOSE", "(FORMAT json)", "(FORMAT plan)"};
 constexpr std::string_view kHinted[] = {"SLICE", "REPLICATE", "DP", "TP", "PP", "EP", "CP", "ZERO"};
 constexpr std::string_view kInside[] = {
