@@ -102,11 +102,11 @@ std::string cut_around(std::string_view line, std::string_view carets, std::size
   const std::size_t all = columns(line), room = width - indent - 2, place = indent_of(carets);
   std::size_t from = place - std::min(place - indent, room / 3);
   from = std::max(indent, std::min(from, all - std::min(all, room)));
-  const std::size_t to = std::min(all, from + room), begin = bytes_of_code(line, from);
+  const std::size_t to = std::min(all, from + room), begin = bytes_of_code_points(line, from);
   const std::string_view dots = from > indent ? "…" : "";
   const std::size_t marked = std::max<std::size_t>(1, std::min(carets.size(), to) - std::min(place, to));
   return fmt::format("{0:{1}}{2}{3}{4}\n{0:{5}}{6:^>{7}}\n", "", indent, dots,
-                     line.substr(begin, bytes_of_code(line, to) - begin), to < all ? "…" : "",
+                     line.substr(begin, bytes_of_code_points(line, to) - begin), to < all ? "…" : "",
                      indent + columns(dots) + place - from, "", marked);
 }
 
