@@ -66,9 +66,9 @@ std::vector<std::string> help_topics() {
   return topics;
 }
 
-constexpr std::string_view kCommandNames[] = {"bench",  "collective", "doctor",    "import", "improve",
-                                              "launch", "memory",     "partition", "plan",   "profile",
-                                              "rules",  "schedule",   "simulate",  "top",    "tune"};
+constexpr std::string_view kCommandNames[] = {
+    "bench", "collective", "doctor", "import",   "improve",  "launch", "memory", "partition",
+    "plan",  "profile",    "rules",  "schedule", "simulate", "top",    "tune",   "validate"};
 
 // A line that is one word, such as a path, is copied as one.
 bool is_one_word(std::string_view line) {
@@ -165,7 +165,6 @@ TEST(OutputFits, Commands) {
         "rules apply mlp",
         "rules why mlp relu_twice",
         "plan prove 'TRAIN digits_mlp ON LOCAL 2 WITH (b = 64)'",
-        "doctor",
         "top --once"})
     expect_to_fit("$weft " + command);
 }

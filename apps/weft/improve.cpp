@@ -17,6 +17,7 @@ Result<session::Reply> run_improve(int argc, char** argv) {
   app.add_option("--torchtitan", improve.torchtitan);
   app.add_option("--model", improve.model);
   app.add_option("--on", improve.on);
+  app.add_option("--stack", improve.stack);
   app.add_option("--batch", improve.batch);
   app.add_option("--sequence", improve.sequence);
   app.add_option("--seconds", improve.seconds);

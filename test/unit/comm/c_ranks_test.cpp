@@ -204,7 +204,7 @@ TEST(CGroup, StaysUsableAfterWrongArguments) {
     refused(weft_comm_dead_ranks(comm, data, -1, &count), "room is negative: -1");
     refused(weft_set_timeout(comm, -1), "timeout is negative");
     refused(weft_abort(nullptr, 0, nullptr), "comm is NULL");
-    refused(weft_grow(comm, 0, "somewhere", "a secret of this test", 0, &grown), "at least: 0");
+    refused(weft_grow(comm, 0, "somewhere", "a secret of this test", 0, &grown), "found 0");
     refused(weft_grow(comm, 1, nullptr, nullptr, 0, &grown), "where is NULL");
     refused(weft_join("", "a secret of this test", 0, 0, 1, nullptr, &grown),
             "the rendezvous address is empty");

@@ -262,7 +262,7 @@ TEST(MixedGroup, RejectsSharedMemoryAcrossHosts) {
   on_all(make_elsewhere({"a", "a", "b"}, 5s), [&](const std::shared_ptr<Elsewhere>& job) {
     const auto group = Communicator::create(job, plain(TransportKind::shm));
     ASSERT_FALSE(group.ok());
-    EXPECT_EQ(group.error().message, "shared memory needs all ranks on one machine, found  machines2");
+    EXPECT_EQ(group.error().message, "shared memory needs all ranks on one machine, found 2 machines");
     EXPECT_NE(group.error().hint.find("automatic"), std::string::npos);
   });
 }

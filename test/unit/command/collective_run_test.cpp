@@ -66,7 +66,7 @@ TEST(CollectiveRun, PrintsARowInNcclTestsFormat) {
   request.in_place = true;
   const std::string output = run(request).output;
   EXPECT_NE(output.find("# all_reduce, 3 ranks, inproc, in place\n"), std::string::npos) << output;
-  EXPECT_NE(output.find("algbw    busbw  #wrong\n"), std::string::npos) << output;
+  EXPECT_NE(output.find("algbw   busbw #wrong\n"), std::string::npos) << output;
   EXPECT_NE(output.find("\nok, checksum "), std::string::npos) << output;
 }
 

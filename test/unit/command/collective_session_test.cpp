@@ -127,7 +127,7 @@ rank 1: input 3, output 6, scratch 0
   CollectiveCheck request;
   request.programs = {file.string()};
   EXPECT_EQ(run(request).exit_code, ExitCode::ok);
-  EXPECT_NE(run(request).complaint.find("hangs from"), std::string::npos);
+  EXPECT_NE(run(request).complaint.find("deadlocks from"), std::string::npos);
   request.target = "msccl";
   const Reply reply = run(request);
   EXPECT_EQ(reply.exit_code, ExitCode::user_error);
@@ -234,7 +234,7 @@ TEST(CollectiveConvert, DoesNotWriteWrongPrograms) {
   request.to = folder / "out.xml";
   const Reply reply = run(request);
   EXPECT_EQ(reply.exit_code, ExitCode::user_error);
-  EXPECT_NE(reply.complaint.find("not written, because it is wrong"), std::string::npos) << reply.complaint;
+  EXPECT_NE(reply.complaint.find("not written, because it is incorrect"), std::string::npos) << reply.complaint;
   EXPECT_FALSE(fs::exists(request.to));
 }
 

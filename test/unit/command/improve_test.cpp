@@ -58,6 +58,7 @@ Improve asked(std::string flags) {
   Improve request;
   request.megatron = std::move(flags);
   request.model = maps_file();
+  request.stack = "weft";  // others have a host that bounds small models
   request.on = "pod";
   request.format = Format::json;
   request.seconds = 1e-3;  // only the estimate of today's configuration is needed

@@ -249,7 +249,7 @@ TEST(ProgramTable, DescribesEveryStep) {
   copy.wait_step = 1;
   program.ranks[0].blocks.push_back(block(-1, -1, {copy}));
   EXPECT_EQ(
-      program_table(program, {.rank = 0}),
+      program_table(program, {.rank = 0, .width = 120}),
       "rank  block  step  op                        source       target       to  from  channel  after\n"
       "   0      0     0  send                      input[0]                   1              0\n"
       "                1  receive_reduce_copy_send  input[1..2]  input[1..2]   1     1                  "

@@ -241,7 +241,8 @@ TEST(Answers, GeneratedTextCannotControlTheTerminal) {
     const std::size_t length = std::max<std::size_t>(1, utf8_length(rest));
     const bool shows =
         utf8_length(rest) > 0 && (!begins_with_control(rest) || rest[0] == '\n' || rest[0] == '\t');
-    for (const char byte : rest.substr(0, length))
+    if (utf8_length(rest) == 0) escaped += "\xEF\xBF\xBD";  // not UTF-8
+    for (const char byte : utf8_length(rest) == 0 ? std::string_view() : rest.substr(0, length))
       escaped += shows ? std::string(1, byte) : fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
     at += length;
   }

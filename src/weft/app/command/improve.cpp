@@ -225,7 +225,8 @@ class Improver {
     state_.settings.seconds = request_.seconds;
 
     WEFT_TRY(problem, RecipeProblem::make(state_, model.name, cluster.name, given.recipe,
-                                          stack_of(given.language), request_.interrupted));
+                                          request_.stack.empty() ? stack_of(given.language) : request_.stack,
+                                          request_.interrupted));
     recipe::RecipeEstimator& pricer = problem->pricer();
     auto found = recipe::improve(pricer, given.recipe, {.language = given.language});
     if (!found.ok()) return placed_in(given, std::move(found).error());

@@ -19,6 +19,7 @@ struct Improve {
   std::string deepspeed;   // ds_config.json
   std::string torchtitan;  // job.toml
   std::string model;       // a config.json, a script (its last model is used), or a shipped model
+  std::string stack;       // the software that runs the configuration; empty: that of its format
   std::string on;          // a cluster's name, or a script (its last cluster is used)
   std::int64_t batch = 0, sequence = 0;
   double seconds = 0;  // search time; 0: until nothing better is found
