@@ -150,7 +150,7 @@ class RowsReader {
     row.variant = variant_.empty() ? "bf16" : variant_of(kind_, values[columns_.find(variant_)->second]);
     if (row.variant.empty() || row.variant.find(' ') != std::string::npos)
       return error(fmt::format("expected a {} of one word, found {:?}", variant_, row.variant));
-    // Half's all-reduce uses NVLink SHARP where there is NVSwitch. Integers' does not, and nobody trains on it.
+    // Half's all-reduce uses NVLink SHARP where there is NVSwitch. Integers' does not, and no training uses it.
     if (kind_ == RateKind::collective && has("dtype") && values[columns_.find("dtype")->second] == "int8")
       return RateRow{};
     for (const std::string_view size : cluster::rate_sizes(kind_)) {

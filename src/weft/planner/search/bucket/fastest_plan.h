@@ -11,7 +11,7 @@
 
 namespace weft::search {
 
-struct WayOptions {
+struct FastestPlanOptions {
   double least_gain = 0.02;   // share of the step time
   double memory_bytes = 0;    // limit per rank; 0: no limit
   bool is_asked_for = false;  // accept any gain
@@ -21,7 +21,7 @@ class FastestPlan {
  public:
   // REQUIRES: all arguments outlive it.
   FastestPlan(const PredictedPlan& before, const Machine& machine, const cost::StepCosts& costs,
-              WayOptions options)
+              FastestPlanOptions options)
       : before_(before), machine_(machine), costs_(costs), options_(options) {}
 
   // Of equally fast variants, the one offered first is kept. Offer the simplest first.
@@ -34,7 +34,7 @@ class FastestPlan {
   const PredictedPlan& before_;
   const Machine& machine_;
   const cost::StepCosts& costs_;
-  const WayOptions options_;
+  const FastestPlanOptions options_;
 };
 
 }  // namespace weft::search
