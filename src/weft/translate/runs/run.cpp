@@ -143,6 +143,10 @@ RunCluster cluster_of(Fields& fields) {
   if (!cluster.device.empty() && known == nullptr)
     fields.fail(fmt::format("unknown device: {}", cluster.device));
   cluster.devices = fields.needed("gpus");
+  if (cluster.devices > kMostDegree) {
+    fields.fail(fmt::format("gpus must be at most {}, found {}", kMostDegree, cluster.devices));
+    cluster.devices = kMostDegree;
+  }
   const std::int64_t nodes = fields.whole("nodes", 0);
   std::int64_t per_node = fields.whole("gpus_per_node", 0);
   if (per_node == 0 && nodes > 0) per_node = cluster.devices / nodes;
@@ -286,7 +290,7 @@ double step_seconds_of(Fields& fields, const Run& run) {
   if (fields.has("step_s")) return fields.number("step_s");
   if (fields.has("step_ms")) return fields.number("step_ms") / 1e3;
   const double rate = fields.number("tok_s_gpu");
-  if (rate > 0) return static_cast<double>(run.tokens()) / rate / static_cast<double>(run.cluster.devices);
+  if (rate > 0) return run.tokens() / rate / static_cast<double>(run.cluster.devices);
   return 0;
 }
 

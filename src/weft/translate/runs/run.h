@@ -39,7 +39,9 @@ struct Run {
   std::vector<double> peak_bytes_by_rank;  // where each was measured
   std::string series;                      // rows of one series differ in their plans and sizes only
 
-  std::int64_t tokens() const { return recipe.global_batch * recipe.sequence; }
+  double tokens() const {
+    return static_cast<double>(recipe.global_batch) * static_cast<double>(recipe.sequence);
+  }
 };
 
 Result<Run> run_of(const RunRow& row);

@@ -188,14 +188,14 @@ Result<std::vector<RunRow>> read_flag_lines(std::string_view text, std::string_v
     if (!fields.contains("tied")) fields["tied"] = is_set("untie-embeddings-and-output-weights") ? "0" : "1";
     if (!fields.contains("vocab")) fields["vocab"] = "50304";
     if (fields.contains("experts") && is_set("swiglu") == false) fields["gated"] = "0";
-    if (flags.contains("num-layers-per-virtual-pipeline-stage") &&
-        flags["num-layers-per-virtual-pipeline-stage"].is_number() && flags.contains("num-layers") &&
-        flags["num-layers"].is_number()) {
-      const auto layers = flags["num-layers"].get<std::int64_t>();
-      const auto per_chunk = flags["num-layers-per-virtual-pipeline-stage"].get<std::int64_t>();
-      const auto stages = flags.value("pipeline-model-parallel-size", std::int64_t{1});
-      if (per_chunk > 0 && stages > 0) fields["vp"] = std::to_string(layers / stages / per_chunk);
-    }
+    const auto count = [&](const char* flag, std::int64_t otherwise) {
+      const auto found = flags.find(flag);
+      return found != flags.end() && found->is_number_integer() ? found->get<std::int64_t>() : otherwise;
+    };
+    const std::int64_t per_chunk = count("num-layers-per-virtual-pipeline-stage", 0),
+                       stages = count("pipeline-model-parallel-size", 1);
+    if (per_chunk > 0 && stages > 0)
+      fields["vp"] = std::to_string(count("num-layers", 0) / stages / per_chunk);
     if (fields.contains("model") && fields["model"] == "bert") fields["family"] = "bert";
     if (flags.contains("moe-layer-freq")) fields["beyond"] = "moe-layer-freq";
     for (const std::string& flag : kBeyond)
