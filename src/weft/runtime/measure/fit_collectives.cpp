@@ -158,7 +158,7 @@ std::vector<std::pair<std::string, std::vector<cluster::RateTable>>> fit_collect
     ++counts[{row->device, row->variant}];
     // A size between powers of two counts for the nearest, as if that had been asked for at its rate.
     groups[group][static_cast<int>(std::lround(log))].push_back(row->seconds *
-                                                                std::exp2(std::lround(log) - log));
+                                                                std::exp2(std::round(log) - log));
   }
   constexpr double kSwitched = 1e11;  // bytes per second that no PCIe link reaches
   std::set<std::string> all;
