@@ -77,7 +77,7 @@ TEST(Validate, RejectsUnknownStacksAndFiles) {
   request.stack = "megatronn";
   const Json file = Json::parse(run(request).output)["files"][0];
   EXPECT_TRUE(file["runs"].empty());
-  EXPECT_EQ(file["left_out"][0]["why"], "unknown stack: megatronn");
+  EXPECT_EQ(file["left_out"].back()["why"], "unknown stack: megatronn");
   request.files = {folder / "none.csv"};
   EXPECT_EQ(run(request).exit_code, session::ExitCode::environment_error);
   request.files = {};

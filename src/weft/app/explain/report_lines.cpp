@@ -403,12 +403,13 @@ void sure_json(const Report& report, const StepFacts& facts, Json& json) {
   if (!report.is_local() && !facts.at_best && !report.measured) {
     const cost::Uncertainty step = cost::step_uncertainty(report.cluster),
                             memory = cost::memory_uncertainty(report.cluster);
-    json["interval"] = {
-        {"share", step.share},
-        {"step_seconds", {facts.seconds * (1 - step.share), facts.seconds * (1 + step.share)}},
-        {"memory_bytes", {facts.memory_bytes * (1 - memory.share), facts.memory_bytes * (1 + memory.share)}},
-        {"least_known", step.least_known},
-        {"measure", step.measure}};
+    json["interval"] = {{"share", step.share},
+                        {"step_seconds_low", facts.seconds * (1 - step.share)},
+                        {"step_seconds_high", facts.seconds * (1 + step.share)},
+                        {"memory_bytes_low", facts.memory_bytes * (1 - memory.share)},
+                        {"memory_bytes_high", facts.memory_bytes * (1 + memory.share)},
+                        {"least_known", step.least_known},
+                        {"measure", step.measure}};
   }
   if (report.prediction == nullptr) return;
   Json sources = Json::object();
