@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "weft/plan/graph/layout.h"
+#include "weft/plan/ops/operators.h"
 #include "weft/program/tasks/exchange.h"
 #include "weft/program/tasks/grouper.h"
 

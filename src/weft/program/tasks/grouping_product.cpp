@@ -12,7 +12,9 @@
 namespace weft::program {
 
 using plan::Dim;
+using plan::NodeId;
 using plan::NodeView;
+using plan::ValueId;
 
 Place with_even_rows(Place place) {
   std::int64_t row = 1;
