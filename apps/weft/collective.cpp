@@ -11,11 +11,13 @@
 #include "weft/app/command/collective.h"
 #include "weft/app/command/synthesize_steps.h"
 #include "weft/app/command/synthesize_time.h"
+#include "weft/app/session/reply.h"
 
 namespace weft {
 namespace {
 
 using namespace command;  // NOLINT: this file deals with nothing else
+using session::Reply;
 
 // Whether the options select step-optimal synthesis (SCCL) with its chunks, steps and rounds.
 bool asks_for_steps(const CLI::App& command) {
