@@ -424,12 +424,24 @@ void add_update(const LocalParts& local, const Half& half, PartCosts& costs) {
   }
 }
 
-// Equal parts of a layer share its time on the host.
+// "12" of "mlp.12"; empty if the part is in no REPEAT.
+std::string_view iteration_number(std::string_view layer_name) {
+  return layer_name.substr(std::min(layer_name.rfind('.'), layer_name.size() - 1) + 1);
+}
+
+// A layer is a run of parts of one iteration: attention.3 and mlp.3 are one layer. Its parts share its time on
+// the host equally.
 void add_layers(const std::vector<std::string>& layer_names, PartCosts& costs) {
-  std::map<std::string_view, double> parts;
-  for (const std::string& layer : layer_names) ++parts[layer];
-  for (std::size_t p = 0; p < costs.size(); ++p)
-    costs[p].layers = layer_names[p].empty() ? 0 : 1 / parts[layer_names[p]];
+  for (std::size_t first = 0, end = 0; first < costs.size(); first = end) {
+    const auto is_same = [&](std::size_t p) {
+      return layer_names[p].empty() == layer_names[first].empty() &&
+             (layer_names[p].empty() ||
+              iteration_number(layer_names[p]) == iteration_number(layer_names[first]));
+    };
+    for (end = first; end < costs.size() && is_same(end);) ++end;
+    for (std::size_t p = first; p < end && !layer_names[first].empty(); ++p)
+      costs[p].layers = 1 / static_cast<double>(end - first);
+  }
 }
 
 std::string part_name(const Graph& graph, const train::Part& part) {
