@@ -147,6 +147,26 @@ Status wire_shape(const syntax::Link& link, cluster::Axis& axis) {
                     fmt::format("the product of the sides must be {}", axis.size), link.shape.span);
 }
 
+// SCALING: what collectives reach of the link, by the number of nodes.
+Status scale(const syntax::Link& link, cluster::Axis& axis) {
+  if (link.scaling.empty()) return {};
+  if (link.kind == syntax::LinkKind::within)
+    return user_error("a link WITHIN node does not scale with the number of nodes",
+                      "SCALING follows a link ACROSS node", link.scaling.front().nodes.span);
+  for (const syntax::LinkShare& at : link.scaling) {
+    if (!(at.share.value > 0 && at.share.value <= 1))
+      return user_error(fmt::format("a share must be above 0 and at most 1, found {}", at.share.value),
+                        "SCALING (4 NODES 0.8) if collectives among 4 nodes reach 80 % of the rate",
+                        at.share.span);
+    if (!axis.link.scaling.empty() && axis.link.scaling.back().nodes >= at.nodes.whole)
+      return user_error(fmt::format("numbers of nodes must ascend, found {} after {}", at.nodes.whole,
+                                    axis.link.scaling.back().nodes),
+                        "SCALING (4 NODES 0.8, 64 NODES 0.5)", at.nodes.span);
+    axis.link.scaling.push_back({at.nodes.whole, at.share.value});
+  }
+  return {};
+}
+
 // SHAPE and OVERSUBSCRIBED: the topology between the devices of a node, or between nodes.
 Status wire(const syntax::Link& link, cluster::Axis& axis) {
   const bool inner = link.kind == syntax::LinkKind::within;
@@ -312,6 +332,7 @@ Result<cluster::Cluster> make_cluster(const Catalog& catalog, const syntax::Crea
     axis.link.bytes_per_second = bandwidth;
     axis.link.latency_seconds = latency;
     WEFT_TRY_STATUS(wire(link, axis));
+    WEFT_TRY_STATUS(scale(link, axis));
     if (inner) axis.name = std::string(link.name.text);
   }
   const auto needs = [&](const cluster::Axis& axis, std::string_view kind) -> Status {

@@ -201,7 +201,7 @@ class Grammar {
   Stacks<syntax::Name, syntax::Number, syntax::Setting, syntax::Option, syntax::Term, syntax::When,
          syntax::Argument, syntax::Item, syntax::IndexUse, syntax::LayerArgument, syntax::Source,
          syntax::Group, syntax::Binding, syntax::Tensor, syntax::Size, syntax::Parameter, syntax::Link,
-         syntax::NodesOf, syntax::HintItem, syntax::Text, syntax::DataFile, syntax::Goal,
+         syntax::NodesOf, syntax::LinkShare, syntax::HintItem, syntax::Text, syntax::DataFile, syntax::Goal,
          const syntax::Statement*>
       stacks_;
 };

@@ -75,6 +75,7 @@ enum class Keyword : std::uint8_t {
   kw_replicate,
   kw_run,
   kw_save,
+  kw_scaling,
   kw_set,
   kw_shape,
   kw_show,
@@ -97,7 +98,7 @@ inline constexpr auto kSpellings = std::to_array<std::string_view>({
     "SELECT", "STATE", "THEN", "TIMES", "TRUE", "WHEN", "WHERE", "WITH", "ACROSS", "ANALYZE", "CAST",
     "CLEAR", "CLUSTER", "DESCRIBE", "DEVICE", "DEVICES", "DROP", "EXPLAIN", "FORMAT", "FUNCTION", "GENERATE", "HINT", "INFER",
     "INTO", "LAYER", "LINK", "LOAD", "LOCAL", "MINIMIZE", "MODEL", "NODES", "OVERSUBSCRIBED", "PROMPT", "REPLACE",
-    "REPLICATE", "RUN", "SAVE", "SET", "SHAPE", "SHOW", "SLICE", "STACK", "STEPS", "SYNTHESIZE", "TO", "TRAIN",
+    "REPLICATE", "RUN", "SAVE", "SCALING", "SET", "SHAPE", "SHOW", "SLICE", "STACK", "STEPS", "SYNTHESIZE", "TO", "TRAIN",
     "UPDATE", "VERBOSE", "VERSION", "WITHIN"});
 // clang-format on
 static_assert(kSpellings.size() == static_cast<std::size_t>(Keyword::kw_within) + 1);

@@ -5,6 +5,7 @@
 // nodes     = count NODES OF count DEVICES name
 // link      = LINK name ( WITHIN | ACROSS ) name "(" quantity "," quantity ")"
 //             [ SHAPE name [ "(" count {"," count} ")" ] ] [ OVERSUBSCRIBED number ]
+//             [ SCALING "(" count NODES number {"," count NODES number} ")" ]
 // stack     = STACK name [ VERSION string ] settings
 // function  = FUNCTION name "(" name {"," name} ")" AS expression
 // layer     = LAYER name "(" tensor {"," tensor} ")" body
@@ -116,6 +117,14 @@ Link Grammar::link() {
       result.sides = parens<Number>("'('", [&] { return whole_number("the length of a side", 1); });
   }
   if (accept(Keyword::kw_oversubscribed)) result.oversubscribed = number("how many times, such as 2");
+  if (accept(Keyword::kw_scaling))
+    result.scaling = parens<LinkShare>("'(' and the shares of the bandwidth", [&] {
+      LinkShare share{};
+      share.nodes = whole_number("a number of nodes", 2);
+      expect(Keyword::kw_nodes, "after the number of nodes");
+      share.share = number("a share such as 0.8");
+      return share;
+    });
   result.span = since(start);
   return result;
 }

@@ -65,6 +65,9 @@ constexpr auto kExamples = std::to_array<std::pair<std::string_view, std::string
     {"a shape such as ring",
      "shapes are switch, ring, full, mesh(4, 4), torus(4, 4), hybrid_cube_mesh and mi250"},
     {"how many times, such as 2", "write OVERSUBSCRIBED 2 for half the bandwidth of the nodes' links"},
+    {"'(' and the shares of the bandwidth", "write SCALING (4 NODES 0.8, 64 NODES 0.5)"},
+    {"a share such as 0.8",
+     "write SCALING (4 NODES 0.8) if collectives among 4 nodes reach 80 % of the rate"},
     {"'(' and the parameters to train", "write MINIMIZE loss OVER (w1, w2)"},
     {"a name", "a name has letters, digits and _; any other is written in double quotes"},
 });
@@ -214,12 +217,13 @@ void Grammar::end_select(const syntax::Select& select) {
   expect_end({kw_join, kw_where, kw_group});
 }
 
-// The last link may still have SHAPE and OVERSUBSCRIBED.
+// The last link may still have SHAPE, OVERSUBSCRIBED and SCALING.
 void Grammar::end_cluster(std::span<const syntax::Link> links) {
-  const bool told = links.empty() || links.back().shape.given() || links.back().oversubscribed;
+  const bool told = links.empty() || links.back().shape.given() || !links.back().scaling.empty();
   if (told) return expect_end({kw_link});
-  const bool within = links.back().kind == syntax::LinkKind::within;
-  expect_end({within ? kw_shape : kw_oversubscribed, kw_link});
+  if (links.back().kind == syntax::LinkKind::within) return expect_end({kw_shape, kw_link});
+  if (links.back().oversubscribed) return expect_end({kw_scaling, kw_link});
+  expect_end({kw_oversubscribed, kw_scaling, kw_link});
 }
 
 // A query or a statement may end here, or continue with one of some clauses.

@@ -186,6 +186,13 @@ void Printer::write(const Link& link) {
     out_ += " OVERSUBSCRIBED ";
     write(*link.oversubscribed);
   }
+  for (const LinkShare& share : link.scaling) {
+    out_ += &share == link.scaling.data() ? " SCALING (" : ", ";
+    write(share.nodes);
+    out_ += " NODES ";
+    write(share.share);
+  }
+  if (!link.scaling.empty()) out_ += ')';
 }
 
 void Printer::lay_out(const Body& body) {

@@ -110,14 +110,18 @@ struct CreateDevice : Statement {
 };
 
 enum class LinkKind : std::uint8_t { within, across };
+struct LinkShare {  // 4 NODES 0.8
+  Number nodes, share;
+};
 struct Link {  // LINK ib ACROSS node (50 GB/s, 5 us)
   Name name;
   LinkKind kind;
   Name level;
-  Value bandwidth, latency;              // both ValueKind::quantity; the binder checks the dimensions
-  Name shape;                            // SHAPE torus(4, 4): may be absent
-  std::span<const Number> sides;         // may be empty; integers of at least 1
-  std::optional<Number> oversubscribed;  // OVERSUBSCRIBED 2
+  Value bandwidth, latency;                 // both ValueKind::quantity; the binder checks the dimensions
+  Name shape;                               // SHAPE torus(4, 4): may be absent
+  std::span<const Number> sides;            // may be empty; integers of at least 1
+  std::optional<Number> oversubscribed;     // OVERSUBSCRIBED 2
+  std::span<const LinkShare> scaling = {};  // SCALING (4 NODES 0.8, 64 NODES 0.5): may be empty
   Span span;
 };
 struct NodesOf {  // 1 NODES OF 8 DEVICES a100

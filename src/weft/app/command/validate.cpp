@@ -16,6 +16,7 @@
 #include "weft/base/file.h"
 #include "weft/base/hash.h"
 #include "weft/formats/gzip.h"
+#include "weft/predict/cost/uncertainty.h"
 #include "weft/translate/imports/hugging_face.h"
 #include "weft/translate/runs/run.h"
 
@@ -69,6 +70,14 @@ Result<cluster::Cluster> cluster_of(const language::Catalog& catalog, const runs
         {"node",
          nodes,
          {.name = "node", .bytes_per_second = given.across_bytes_per_second, .latency_seconds = 5e-6}});
+  if (nodes > 1 && !given.fabric.empty()) {
+    const auto known = catalog.clusters.find(given.fabric);
+    if (known == catalog.clusters.end())
+      return user_error(fmt::format("unknown network: {}", given.fabric),
+                        "a network is a cluster of the catalog: SHOW CLUSTERS");
+    made.axes.front().link = known->second.axes.front().link;
+    made.axes.front().link.name = "node";
+  }
   made.axes.push_back(
       {"gpu",
        given.devices_per_node,
@@ -79,10 +88,10 @@ Result<cluster::Cluster> cluster_of(const language::Catalog& catalog, const runs
 // Rows of one key share everything but how the step is split.
 std::string problem_key(const runs::Run& run) {
   const runs::RunCluster& c = run.cluster;
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", run.config, run.stack, c.device, c.devices,
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", run.config, run.stack, c.device, c.devices,
                      c.devices_per_node, c.memory_bytes, c.memory_bytes_per_second, c.within_bytes_per_second,
                      c.across_bytes_per_second, run.recipe.global_batch, run.recipe.sequence,
-                     static_cast<int>(run.recipe.precision));
+                     static_cast<int>(run.recipe.precision), c.fabric);
 }
 
 class Validator {
@@ -98,8 +107,12 @@ class Validator {
       return user_error("expected tables of measured runs", "weft validate runs.csv");
     explain::ValidationText text;
     for (const std::string& path : request_.files) {
-      WEFT_TRY(file, validate_file(path));
-      text.files.push_back(std::move(file));
+      auto file = validate_file(path);
+      const bool interrupted = request_.interrupted && request_.interrupted();
+      if (!file.ok() && (interrupted || request_.files.size() == 1)) return file.error();
+      // Of several files, one that holds no runs is named, and the others are estimated.
+      text.files.push_back(file.ok() ? *std::move(file)
+                                     : explain::ValidatedFile{path, {}, {{path, file.error().message}}});
     }
     text.half = request_.half == Half::fitted ? "fitted" : request_.half == Half::unseen ? "unseen" : "both";
     text.rows = request_.rows;
@@ -159,11 +172,14 @@ class Validator {
     return RecipeProblem::make(state_, model_, cluster.name, run.recipe, run.stack, request_.interrupted);
   }
 
-  static explain::ValidatedRun compare(const runs::Run& run, const recipe::EstimatedRecipe& priced) {
+  explain::ValidatedRun compare(const runs::Run& run, const recipe::EstimatedRecipe& priced) const {
     explain::ValidatedRun made;
     made.id = run.id;
     made.stack = run.stack;
     made.series = run.series;
+    made.choice = fmt::format("{} {} {} {}", run.series, run.cluster.devices, run.recipe.global_batch,
+                              run.recipe.sequence);
+    made.step_interval = cost::step_uncertainty(*(*problem_)->pricer().problem().cluster).share;
     made.plan = print(priced.spread.distribution);
     made.unseen = is_unseen(run.id);
     made.measured_seconds = run.step_seconds;

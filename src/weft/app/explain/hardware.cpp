@@ -31,6 +31,14 @@ std::string print_links(const cluster::Cluster& cluster) {
   return text;
 }
 
+// "80 % among 4 nodes, 50 % among 64 nodes"
+static std::string print_scaling(const cluster::Link& link) {
+  std::string text;
+  for (const cluster::LinkShare& at : link.scaling)
+    text += fmt::format("{}{:g} % among {} nodes", text.empty() ? "" : ", ", 100 * at.share, at.nodes);
+  return text;
+}
+
 std::string print_mesh(const cluster::Cluster& cluster) {
   std::string text;
   for (const cluster::Axis& axis : cluster.axes)
@@ -52,18 +60,26 @@ std::string print_text(const cluster::Cluster& cluster, std::size_t width,
                                              print_rate(axis.link.bytes_per_second),
                                              print_seconds(axis.link.latency_seconds)});
   out += table.print(width);
+  for (const cluster::Axis& axis : cluster.axes)
+    if (!axis.link.scaling.empty())
+      out += "\n" + wrap(fmt::format("collectives reach a share of {}: {}", axis.link.name,
+                                     print_scaling(axis.link)),
+                         width, 2);
   for (std::size_t i = 0; i < origins.size(); ++i) out += (i == 0 ? "\n" : "") + wrap(origins[i], width, 2);
   return out;
 }
 
 std::string print_json(const cluster::Cluster& cluster, std::span<const std::string> origins) {
   nlohmann::ordered_json axes = nlohmann::ordered_json::array();
-  for (const cluster::Axis& axis : cluster.axes)
+  for (const cluster::Axis& axis : cluster.axes) {
     axes.push_back({{"axis", axis.name},
                     {"size", axis.size},
                     {"link", axis.link.name},
                     {"bytes_per_second", axis.link.bytes_per_second},
                     {"latency_seconds", axis.link.latency_seconds}});
+    for (const cluster::LinkShare& at : axis.link.scaling)
+      axes.back()["scaling"].push_back({{"nodes", at.nodes}, {"share", at.share}});
+  }
   nlohmann::ordered_json made = {{"cluster", cluster.name},
                                  {"device", cluster.device.name},
                                  {"devices", cluster.devices()},

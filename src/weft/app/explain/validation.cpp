@@ -40,6 +40,42 @@ std::optional<ErrorSummary> summarize(std::vector<double> errors) {
   return made;
 }
 
+// What it costs to run the plan that is predicted to be the fastest, relative to the fastest measured one, over all
+// sets of plans for one model, batch and number of devices.
+struct ChoiceSummary {
+  std::size_t choices = 0, plans = 0, within_interval = 0, timed = 0;
+  double mean_loss = 0, worst_loss = 0;
+};
+
+ChoiceSummary summarize_choices(const std::vector<const ValidatedFile*>& files) {
+  constexpr std::size_t kFewestPlans = 6;
+  ChoiceSummary made;
+  std::map<std::string, std::vector<const ValidatedRun*>> choices;
+  for (const ValidatedFile* const file : files)
+    for (const ValidatedRun& run : file->runs) {
+      if (!run.ran || run.measured_seconds <= 0 || run.predicted_seconds <= 0) continue;
+      ++made.timed;
+      made.within_interval += run.is_inside() ? 1 : 0;
+      choices[file->path + run.choice].push_back(&run);
+    }
+  const auto predicted = [](const ValidatedRun* run) {
+    return std::pair(!run->fits, run->predicted_seconds);
+  };
+  const auto measured = [](const ValidatedRun* run) { return run->measured_seconds; };
+  for (const auto& [name, plans] : choices) {
+    if (plans.size() < kFewestPlans) continue;
+    const double loss = (*std::ranges::min_element(plans, {}, predicted))->measured_seconds /
+                            (*std::ranges::min_element(plans, {}, measured))->measured_seconds -
+                        1;
+    ++made.choices;
+    made.plans += plans.size();
+    made.mean_loss += loss;
+    made.worst_loss = std::max(made.worst_loss, loss);
+  }
+  if (made.choices > 0) made.mean_loss /= static_cast<double>(made.choices);
+  return made;
+}
+
 struct RunSummary {
   std::optional<ErrorSummary> time, memory;
   std::size_t left_out = 0;
@@ -113,6 +149,15 @@ std::vector<std::string> cells_of(const std::string& name, const RunSummary& of)
   return cells;
 }
 
+void add_choices(Table& table, const std::string& name, const std::vector<const ValidatedFile*>& files) {
+  const ChoiceSummary of = summarize_choices(files);
+  if (of.timed == 0) return;
+  const bool chooses = of.choices > 0;
+  table.add({name, percent(static_cast<double>(of.within_interval) / static_cast<double>(of.timed)),
+             chooses ? fmt::format("{}", of.choices) : "", chooses ? fmt::format("{}", of.plans) : "",
+             chooses ? percent(of.mean_loss) : "", chooses ? percent(of.worst_loss) : ""});
+}
+
 std::string largest_terms(const ValidatedRun& run) {
   std::vector<std::pair<std::string, double>> terms = run.terms;
   std::ranges::stable_sort(terms, std::ranges::greater(), [](const auto& term) { return term.second; });
@@ -173,6 +218,16 @@ std::string print_text(const ValidationText& text) {
   }
   if (all.size() > 1) table.add(cells_of("all", summarize(all)));
   std::string out = table.print(text.width);
+  Table choices({{"file", Align::left, Fit::cut},
+                 {"inside the\n80 % interval", Align::right},
+                 {"\nchoices", Align::right},
+                 {"among\nplans", Align::right},
+                 {"fastest predicted,\nmean loss", Align::right},
+                 {"\nworst", Align::right}});
+  for (const ValidatedFile* const file : all)
+    add_choices(choices, std::filesystem::path(file->path).filename().string(), {file});
+  if (all.size() > 1) add_choices(choices, "all", all);
+  out += "\n" + choices.print(text.width);
   if (text.rows) {
     Table rows = table_of_runs();
     for (const ValidatedFile& file : text.files)
@@ -209,6 +264,15 @@ std::string print_json(const ValidationText& text) {
                      {"bias", of.time->bias}};
     if (of.memory) one["memory"] = {{"mean_error", of.memory->mean}, {"bias", of.memory->bias}};
     if (of.has_tau) one["kendall_tau"] = of.tau;
+    const ChoiceSummary chosen = summarize_choices({&file});
+    if (chosen.timed > 0)
+      one["inside_interval"] =
+          static_cast<double>(chosen.within_interval) / static_cast<double>(chosen.timed);
+    if (chosen.choices > 0)
+      one["choices"] = {{"choices", chosen.choices},
+                        {"plans", chosen.plans},
+                        {"mean_loss", chosen.mean_loss},
+                        {"worst_loss", chosen.worst_loss}};
     one["verdicts"] = {{"ran", of.ran},
                        {"refused", of.refused},
                        {"out_of_memory", of.died},
@@ -226,6 +290,7 @@ std::string print_json(const ValidationText& text) {
                              {"unseen", run.unseen},
                              {"measured_seconds", run.measured_seconds},
                              {"predicted_seconds", run.predicted_seconds},
+                             {"step_interval", run.step_interval},
                              {"measured_bytes", run.measured_bytes},
                              {"predicted_bytes", run.predicted_bytes},
                              {"ran", run.ran},

@@ -1,5 +1,6 @@
 // weft/app/explain/validation.h -- predictions beside measurements: errors by file and overall, and the worst rows.
 #pragma once
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -11,6 +12,8 @@ namespace weft::explain {
 
 struct ValidatedRun {
   std::string id, stack, plan, series;
+  std::string choice;        // rows of one choice are plans for the same model, batch and devices
+  double step_interval = 0;  // half of the 80 % interval, relative to the prediction
   bool unseen = false;
   double measured_seconds = 0, predicted_seconds = 0;  // measured 0: not known
   double measured_bytes = 0, predicted_bytes = 0;
@@ -21,6 +24,9 @@ struct ValidatedRun {
   std::vector<std::pair<std::string, double>> memory;  // bytes of the fullest device, by kind
 
   double error() const { return predicted_seconds / measured_seconds - 1; }
+  bool is_inside() const {
+    return std::abs(measured_seconds - predicted_seconds) <= step_interval * predicted_seconds;
+  }
 };
 
 struct ValidatedFile {

@@ -219,15 +219,27 @@ class ClusterFromLogs {
         return wrong(fmt::format("{} has {} ranks, which do not fill nodes of {} devices", log.path, ranks,
                                  made_.devices.whole),
                      "run on all devices of each node");
-      const MeasuredLog*& place = several ? across_ : within_;
-      if (place != nullptr)
-        return wrong(fmt::format("{} and {} are both of {}", place->path, log.path,
-                                 several ? "several nodes" : "one node"),
-                     "give one of each");
-      place = &log;
+      if (!several && within_ != nullptr)
+        return wrong(fmt::format("{} and {} are both of one node", within_->path, log.path),
+                     "give one of each number of nodes");
+      if (several)
+        across_.push_back(&log);
+      else
+        within_ = &log;
     }
-    return {};
+    std::ranges::stable_sort(across_, {}, [&](const MeasuredLog* log) { return nodes_of(*log); });
+    const auto same =
+        std::ranges::adjacent_find(across_, {}, [&](const MeasuredLog* log) { return nodes_of(*log); });
+    if (same == across_.end()) return {};
+    return wrong(
+        fmt::format("{} and {} are both of {} nodes", (*same)->path, (*(same + 1))->path, nodes_of(**same)),
+        "give one of each number of nodes");
   }
+
+  std::int64_t ranks_of(const MeasuredLog& log) const {
+    return log.table.ranks > 0 ? log.table.ranks : devices();
+  }
+  std::int64_t nodes_of(const MeasuredLog& log) const { return ranks_of(log) / made_.devices.whole; }
 
   std::int64_t devices() const { return made_.nodes.whole * made_.devices.whole; }
 
@@ -334,7 +346,7 @@ class ClusterFromLogs {
       origins_.push_back("across nodes: from the statement");
       return {};
     }
-    if (across_ == nullptr && files_.node && files_.node->cards > 0) {
+    if (across_.empty() && files_.node && files_.node->cards > 0) {
       const double share = files_.node->cards / static_cast<double>(made_.devices.whole);
       add_link(LinkKind::across, "net",
                described(share, files_.node->path,
@@ -342,39 +354,59 @@ class ClusterFromLogs {
                          "across nodes"));
       return {};
     }
-    if (across_ == nullptr)
+    if (across_.empty())
       return wrong("no log covers several nodes",
                    "add one, or give the link: LINK ib ACROSS node (50 GB/s, 5 us)");
-    const std::int64_t ranks = across_->table.ranks > 0 ? across_->table.ranks : devices(),
-                       local = made_.devices.whole, nodes = ranks / local;
-    const auto of_ranks = static_cast<double>(ranks), of_local = static_cast<double>(local),
-               of_nodes = static_cast<double>(nodes);
-    // The rate of a device's card. A ring enters and leaves each node once, so the cards of a node
-    // share its traffic. In an all-to-all, each card carries the data for other nodes.
-    double card = bus_bandwidth(*across_, ranks) / of_local;
-    if (across_->kind == ExchangeKind::all_to_all)
-      card =
-          static_cast<double>(across_->best.bytes) * (of_ranks - of_local) / of_ranks / across_->best.seconds;
+    // The log of the fewest nodes gives the link; the others, what is left of it among more nodes.
+    const MeasuredLog& first = *across_.front();
+    const std::int64_t ranks = ranks_of(first), local = made_.devices.whole;
+    const auto of_local = static_cast<double>(local), of_nodes = static_cast<double>(nodes_of(first));
+    const double card = card_rate(first);
     // Along the node axis, a card carries its share of an all-reduce at that rate, after the
     // reduction within nodes.
     const cost::MeshLink inside{.ranks = static_cast<std::int32_t>(local),
                                 .latency_seconds = inside_.latency_seconds,
                                 .bytes_per_second = inside_.bytes_per_second};
-    const double share = static_cast<double>(across_->best.bytes) / of_local;
+    const double share = static_cast<double>(first.best.bytes) / of_local;
     const sim::Measurement large{static_cast<std::int64_t>(share),
                                  2 * (of_nodes - 1) / of_nodes * share / card};
-    double quickest = across_->quickest.seconds;
+    double quickest = first.quickest.seconds;
     if (local > 1)
-      quickest -= cost::exchange_seconds(across_->kind, inside, static_cast<double>(across_->quickest.bytes))
-                      .seconds();
-    const cost::MeshLink link{.ranks = static_cast<std::int32_t>(nodes), .across_nodes = true};
+      quickest -=
+          cost::exchange_seconds(first.kind, inside, static_cast<double>(first.quickest.bytes)).seconds();
+    const cost::MeshLink link{.ranks = static_cast<std::int32_t>(nodes_of(first)), .across_nodes = true};
     const LinkFigures figures =
-        fit_link(ExchangeKind::all_reduce, link, large,
-                 static_cast<double>(across_->quickest.bytes) / of_local, std::max(quickest, 0.0));
+        fit_link(ExchangeKind::all_reduce, link, large, static_cast<double>(first.quickest.bytes) / of_local,
+                 std::max(quickest, 0.0));
     origins_.push_back(fmt::format("across nodes: {}, fitted to measured {}; {} devices of a node share it",
-                                   figures_text(figures), measured(*across_, ranks), local));
+                                   figures_text(figures), measured(first, ranks), local));
     add_link(LinkKind::across, "net", figures);
+    if (across_.size() > 1) add_scaling(card);
     return {};
+  }
+
+  // The rate of a device's card. A ring enters and leaves each node once, so the cards of a node
+  // share its traffic. In an all-to-all, each card carries the data for other nodes.
+  double card_rate(const MeasuredLog& log) const {
+    const std::int64_t ranks = ranks_of(log);
+    const auto of_ranks = static_cast<double>(ranks), of_local = static_cast<double>(made_.devices.whole);
+    if (log.kind == ExchangeKind::all_to_all)
+      return static_cast<double>(log.best.bytes) * (of_ranks - of_local) / of_ranks / log.best.seconds;
+    return bus_bandwidth(log, ranks) / of_local;
+  }
+
+  void add_scaling(double card) {
+    for (const MeasuredLog* const log : across_) {
+      language::syntax::LinkShare at{};
+      at.nodes.whole = nodes_of(*log);
+      at.nodes.value = static_cast<double>(at.nodes.whole);
+      at.share.value = std::min(1.0, card_rate(*log) / card);
+      at.nodes.span = at.share.span = statement_.name.span;
+      scaling_.push_back(at);
+      origins_.push_back(fmt::format("collectives among {} nodes: {:.0f} % of it, by measured {}",
+                                     at.nodes.whole, 100 * at.share.value, measured(*log, ranks_of(*log))));
+    }
+    links_.back().scaling = scaling_;
   }
 
   const language::Catalog& catalog_;
@@ -384,7 +416,9 @@ class ClusterFromLogs {
   std::vector<MeasuredLog> logs_;
   std::vector<Link> links_;
   std::vector<std::string> origins_;
-  const MeasuredLog *within_ = nullptr, *across_ = nullptr;
+  const MeasuredLog* within_ = nullptr;
+  std::vector<const MeasuredLog*> across_;  // by number of nodes
+  std::vector<language::syntax::LinkShare> scaling_;
   LinkFigures inside_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
@@ -20,6 +21,17 @@ std::optional<Shape> find_shape(std::string_view name) {
   for (std::size_t shape = 1; shape < kShapes; ++shape)
     if (kShapeNames[shape] == name) return static_cast<Shape>(shape);
   return std::nullopt;
+}
+
+double share_among(const Link& link, std::int64_t nodes) {
+  if (link.scaling.empty() || nodes < 2) return 1;
+  const auto above = std::ranges::lower_bound(link.scaling, nodes, {}, &LinkShare::nodes);
+  if (above == link.scaling.begin()) return above->share;
+  if (above == link.scaling.end()) return link.scaling.back().share;
+  const LinkShare& below = *(above - 1);
+  const auto log_of = [](std::int64_t number) { return std::log(static_cast<double>(number)); };
+  const double part = (log_of(nodes) - log_of(below.nodes)) / (log_of(above->nodes) - log_of(below.nodes));
+  return below.share * std::pow(above->share / below.share, part);
 }
 
 std::int64_t devices_of(const Link& link, std::int64_t any) {

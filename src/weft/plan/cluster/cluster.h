@@ -36,14 +36,25 @@ constexpr std::size_t kShapes = 8;
 std::string_view name(Shape shape);  // as written after SHAPE: "torus"; empty for `unstated`
 std::optional<Shape> find_shape(std::string_view name);
 
+// What collectives among this many nodes reach of a link's bandwidth, as measured: large fabrics lose some of it.
+struct LinkShare {
+  std::int64_t nodes = 2;
+  double share = 1;
+};
+
 struct Link {
   std::string name;
   double bytes_per_second = 0;  // per direction and device
   double latency_seconds = 0;
   Shape shape = Shape::unstated;
-  std::vector<std::int64_t> sides;  // mesh and torus: their product is the number of devices
-  double oversubscribed = 1;        // across nodes: bandwidth below over above the leaf switch
+  std::vector<std::int64_t> sides = {};  // mesh and torus: their product is the number of devices
+  double oversubscribed = 1;             // across nodes: bandwidth below over above the leaf switch
+  std::vector<LinkShare> scaling = {};   // across nodes, by ascending number of nodes; may be empty
 };
+
+// The share for collectives among this many nodes: interpolated over the logarithm of the nodes; as at the ends
+// beyond them. 1 without `scaling`.
+double share_among(const Link& link, std::int64_t nodes);
 
 // The number of devices a node must have for its link's shape: 8 for hybrid_cube_mesh, the product
 // of the sides for a mesh or torus (0 if the sides are invalid), and `any` where every number is

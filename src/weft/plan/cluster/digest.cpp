@@ -27,6 +27,8 @@ Digest digest_of(const Cluster& cluster) {
     hasher.real(link.bytes_per_second).real(link.latency_seconds).real(link.oversubscribed);
     hasher.number(static_cast<std::uint64_t>(link.shape)).number(link.sides.size());
     for (const std::int64_t side : link.sides) hasher.number(static_cast<std::uint64_t>(side));
+    for (const LinkShare& at : link.scaling)
+      hasher.number(static_cast<std::uint64_t>(at.nodes)).real(at.share);
   }
   add_to(hasher, cluster.stack);
   return hasher.digest();

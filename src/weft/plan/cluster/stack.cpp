@@ -11,6 +11,8 @@ std::span<const StackField> stack_fields() {
       {"elementwise", count, &Stack::elementwise, "bytes that element-wise kernels move, of a fused pass"},
       {"optimizer", count, &Stack::optimizer, "bytes that updates move, of a fused update"},
       {"quantize", count, &Stack::quantize, "bytes moved per byte of an operand to quantize it to f8"},
+      {"f8_time", count, &Stack::f8_time,
+       "time of an f8 product, of a bf16 product's at the ratio of peak rates; 0: by the device's tables"},
       {"fused_attention", count, &Stack::fused_attention, "1: attention keeps no scores"},
       {"host_layer", seconds, &Stack::host_layer, "host time per layer and micro-batch, both passes"},
       {"host_layer_staged", seconds, &Stack::host_layer_staged, "more of it with pipeline stages"},

@@ -23,6 +23,9 @@ struct Stack {
   double products = 1, attention = 1, attention_gradient = 1;
   double elementwise = 1, optimizer = 1;
   double quantize = 0;  // bytes moved per byte of a product's operands to make them f8
+  // Time of an f8 product, relative to the bf16 product's at the ratio of their peak rates. 0: as the device's
+  // tables have it, which are of inference kernels.
+  double f8_time = 0;
   double fused_attention = 1;
 
   // The host launches kernels: a lower bound of a layer's forward and backward pass together, by micro-batch; more

@@ -96,6 +96,7 @@ Result<std::vector<MeshLink>> mesh_links(const cluster::Cluster& cluster, const 
       const double oversubscribed = std::max(1.0, axis.link.oversubscribed);
       link.bytes_per_second =
           axis.link.bytes_per_second * rate_fraction(axis, link.ranks, stride) / oversubscribed;
+      if (link.across_nodes) link.collective_share = cluster::share_among(axis.link, link.ranks);
       stride *= link.ranks;
     }
   }

@@ -30,6 +30,7 @@ struct MeshLink {
   bool across_nodes = false;    // through network cards instead of intra-node links
   double latency_seconds = 0;   // per message
   double bytes_per_second = 0;  // per rank and direction, if not shared by other mesh axes; 0: not stated
+  double collective_share = 1;  // of that rate, which collectives among so many nodes reach
 };
 
 // One link per mesh axis. Fails if the mesh does not match the cluster in number of ranks, axis

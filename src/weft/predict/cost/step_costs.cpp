@@ -85,6 +85,9 @@ struct Figures {
   // What a product takes in f8, of its time in bf16.
   double f8_ratio(const program::MatrixProduct& product) const {
     if (!stack.f8_products) return 1;
+    const double f8_rate = device.rate(cluster::Precision::f8),
+                 bf16_rate = device.rate(cluster::Precision::bf16);
+    if (stack.f8_time > 0 && f8_rate > bf16_rate) return std::min(1.0, stack.f8_time * bf16_rate / f8_rate);
     double points = 1;
     for (const program::ProductLoop& loop : product.outer) points *= static_cast<double>(loop.size);
     const auto m = static_cast<double>(product.m), n = static_cast<double>(product.n),
@@ -94,8 +97,7 @@ struct Figures {
                  bf16 = device.rates->product_seconds("bf16", m, n, k, points);
       if (f8 && bf16 && *bf16 > 0) return std::min(1.0, *f8 / *bf16);
     }
-    const double f8 = device.rate(cluster::Precision::f8), bf16 = device.rate(cluster::Precision::bf16);
-    return f8 > bf16 ? bf16 / f8 : 1;
+    return f8_rate > bf16_rate ? bf16_rate / f8_rate : 1;
   }
 
   // What it takes to write the operands of a product in eight bits.
@@ -133,9 +135,17 @@ struct Figures {
     return price;
   }
 
-  // The cost of the collective from all sources except the steps that contained it.
+  // The cost of the collective from all sources except the steps that contained it. Fabrics that lose bandwidth
+  // with the number of nodes lose it in collectives, where all nodes send at once.
   ExchangeCost alone(Kind kind, const MeshLink& link, std::int64_t bytes,
                      const program::ChosenAlgorithm& algorithm) const {
+    ExchangeCost price = on_an_ideal_fabric(kind, link, bytes, algorithm);
+    if (kind != Kind::send && kind != Kind::receive) price.transfer_seconds /= link.collective_share;
+    return price;
+  }
+
+  ExchangeCost on_an_ideal_fabric(Kind kind, const MeshLink& link, std::int64_t bytes,
+                                  const program::ChosenAlgorithm& algorithm) const {
     if (better)
       if (auto price = better(kind, link, bytes, algorithm)) return *std::move(price);
     if (const auto found = collectives.find({collective_kind(kind), link.ranks});

@@ -155,6 +155,7 @@ RunCluster cluster_of(Fields& fields) {
   // Of a rack of 72 jobs use as many as divide theirs.
   while (cluster.devices % per_node != 0) --per_node;
   cluster.devices_per_node = per_node;
+  cluster.fabric = fields.text("network");
   cluster.memory_bytes = fields.number("gpu_memory_gb") * kGB;
   cluster.memory_bytes_per_second = fields.number("gpu_bandwidth_gbps") * kGB;
   cluster.within_bytes_per_second =
@@ -246,10 +247,12 @@ recipe::Recipe recipe_of(Fields& fields, const RunCluster& cluster) {
   }
   recipe.micro_batch = fields.whole("mbs", 0);
   recipe.global_batch = fields.whole("gbs", 0);
-  if (recipe.micro_batch == 0) recipe.micro_batch = fields.whole("local_batch", 0);
+  const std::int64_t local = fields.whole("local_batch", 0);
+  // torchtitan passes one example at a time through stages, unless its configuration says otherwise.
+  if (recipe.micro_batch == 0)
+    recipe.micro_batch = recipe.pipeline > 1 ? std::min<std::int64_t>(local, 1) : local;
   if (recipe.micro_batch == 0) fields.fail("mbs is missing");
-  if (recipe.global_batch == 0 && fields.has("local_batch"))
-    recipe.global_batch = recipe.micro_batch * recipe.data;
+  if (recipe.global_batch == 0 && local > 0) recipe.global_batch = local * recipe.data;
   if (recipe.global_batch == 0) fields.fail("gbs is missing");
   if (recipe.micro_batch > 0 && recipe.global_batch % (recipe.micro_batch * recipe.data) != 0)
     fields.fail(fmt::format("mbs x dp must divide gbs, found {} and {}", recipe.micro_batch * recipe.data,

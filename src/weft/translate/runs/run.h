@@ -1,7 +1,7 @@
 // weft/translate/runs/run.h -- one training run that somebody measured: model, cluster, configuration, outcome.
 //
 //   model      layers hidden heads kv_heads head_dim ffn gated vocab tied experts topk moe_ffn family seq
-//   cluster    gpu gpus gpus_per_node within_gbps across_gbps gpu_memory_gb gpu_bandwidth_gbps
+//   cluster    gpu gpus gpus_per_node within_gbps across_gbps gpu_memory_gb gpu_bandwidth_gbps network
 //   plan       tp pp vp dp cp ep etp zero fsdp copies sp mbs gbs precision recompute overlap stack
 //   measured   step_s | step_ms | tok_s_gpu, mem_gib | mem_gb | peak_bytes, mem_by_rank, status (ok, oom, failed)
 //
@@ -25,6 +25,7 @@ struct RunCluster {
   // 0: as the catalog has the device.
   double memory_bytes = 0, memory_bytes_per_second = 0;
   double within_bytes_per_second = 0, across_bytes_per_second = 0;  // per device, each way
+  std::string fabric;  // the cluster of the catalog whose network it has; empty: an ideal one
 };
 
 struct Run {

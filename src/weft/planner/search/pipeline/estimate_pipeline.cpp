@@ -116,12 +116,17 @@ double with_overheads(const cluster::Stack& stack, double bytes, std::size_t gro
 double end_seconds(const StagedCosts& staged, const StageCost& stage, const EndOfStep& end) {
   const cluster::Stack& stack = staged.stack;
   if (stack.is_weft()) return std::max(stage.update, end.reducing);
-  const double sums = end.reducing - end.gathering;
+  // `collectives` is of those within passes, which wait for the host.
+  const double sums = (end.reducing - end.gathering) / stack.collectives,
+               gathers = end.gathering / stack.collectives;
+  // Sharded gradients are scattered by the code that gathers the parameters, whole ones by hooks of the passes.
+  const double exposed =
+      gathers > 0 ? std::max(stack.exposed_reduce, stack.exposed_gather) : stack.exposed_reduce;
   const double hidden_sums =
-      staged.overlaps_reduce ? std::min(sums * (1 - stack.exposed_reduce), stage.backward + stage.weight) : 0;
+      staged.overlaps_reduce ? std::min(sums * (1 - exposed), stage.backward + stage.weight) : 0;
   const double hidden_gathers =
-      staged.overlaps_gather ? std::min(end.gathering * (1 - stack.exposed_gather), stage.forward) : 0;
-  return stage.update + sums - hidden_sums + end.gathering - hidden_gathers + stack.host_step;
+      staged.overlaps_gather ? std::min(gathers * (1 - stack.exposed_gather), stage.forward) : 0;
+  return stage.update + sums - hidden_sums + gathers - hidden_gathers + stack.host_step;
 }
 
 struct Transfer {
