@@ -27,11 +27,13 @@ constexpr Assumed kAssumed[] = {
     {"llama", kOwnHeads, 0, 2048, 1e-6, "silu", 0, 1e4},
     {"mistral", 8, 0, 131072, 1e-6, "silu", 4096, 1e4},
     {"mixtral", 8, 0, 131072, 1e-5, "silu", 0, 1e6},
+    {"nemotron", kOwnHeads, 0, 4096, 1e-5, "relu2", 0, 1e4},
     {"olmo", kOwnHeads, 0, 2048, 1e-5, "silu", 0, 1e4},
     {"olmo2", kOwnHeads, 0, 2048, 1e-5, "silu", 0, 1e4},
     {"phi3", kOwnHeads, 0, 4096, 1e-5, "silu", 0, 1e4},
     {"qwen2", 32, 0, 32768, 1e-6, "silu", 4096, 1e4},
     {"qwen3", 32, 128, 32768, 1e-6, "silu", 4096, 1e4},
+    {"qwen3_moe", 4, 0, 32768, 1e-6, "silu", 4096, 1e4},
 };
 
 bool is_gemma(const Request& request) { return request.architecture.starts_with("gemma"); }
@@ -71,7 +73,7 @@ Result<std::vector<bool>> sliding_layers(Request& request, std::int64_t layers, 
 Result<std::int64_t> window_of(Request& request, std::int64_t assumed) {
   Config& config = request.config;
   if (request.architecture == "llama" || request.architecture == "gemma" ||
-      request.architecture.starts_with("olmo"))
+      request.architecture == "nemotron" || request.architecture.starts_with("olmo"))
     return 0;
   if (may_choose_window(request)) {
     WEFT_TRY(used, config.truth_or("use_sliding_window", false));
@@ -115,7 +117,8 @@ Status read_biases(Request& request, Decoder& model) {
   Config& config = request.config;
   if (request.architecture == "qwen2") {
     model.query_bias = true;
-  } else if (request.architecture == "llama" || request.architecture == "qwen3" || is_gemma(request) ||
+  } else if (request.architecture == "llama" || request.architecture.starts_with("qwen3") ||
+             request.architecture == "nemotron" || is_gemma(request) ||
              request.architecture.starts_with("olmo")) {
     WEFT_TRY(attention, config.truth_or("attention_bias", false));
     model.query_bias = model.output_bias = attention;
@@ -165,6 +168,16 @@ Status read_gemma(Request& request, Decoder& model, std::vector<std::string>& no
   return {};
 }
 
+Status refuse_router_loss(Config& config) {
+  WEFT_TRY(with_loss, config.truth_or("output_router_logits", false));
+  WEFT_TRY(weight, config.number_or("router_aux_loss_coef", 0.001));
+  if (with_loss && weight != 0)
+    return config.refuse("output_router_logits",
+                         fmt::format("expected false, or router_aux_loss_coef of 0, not {}", weight),
+                         "Weft does not support the auxiliary load-balancing loss");
+  return {};
+}
+
 Status read_experts(Request& request, Decoder& model) {
   Config& config = request.config;
   WEFT_TRY(experts, config.size_or("num_local_experts", 8));
@@ -172,23 +185,53 @@ Status read_experts(Request& request, Decoder& model) {
   if (chosen > experts)
     return user_error(fmt::format("num_experts_per_tok: expected at most num_local_experts, {}, found {}",
                                   experts, chosen));
-  WEFT_TRY(with_loss, config.truth_or("output_router_logits", false));
-  WEFT_TRY(weight, config.number_or("router_aux_loss_coef", 0.001));
-  if (with_loss && weight != 0)
-    return config.refuse("output_router_logits",
-                         fmt::format("expected false, or router_aux_loss_coef of 0, not {}", weight),
-                         "Weft does not support the auxiliary load-balancing loss");
+  WEFT_TRY_STATUS(refuse_router_loss(config));
   model.experts = experts;
   model.chosen = chosen;
+  return {};
+}
+
+// Qwen3 MoE: experts in every layer.
+Status read_qwen_experts(Request& request, Decoder& model) {
+  Config& config = request.config;
+  WEFT_TRY(experts, config.size_or("num_experts", 128));
+  WEFT_TRY(chosen, config.size_or("num_experts_per_tok", 8));
+  WEFT_TRY(normed, config.truth_or("norm_topk_prob", false));
+  if (chosen > experts)
+    return user_error(
+        fmt::format("num_experts_per_tok: expected at most num_experts, {}, found {}", experts, chosen));
+  WEFT_TRY_STATUS(refuse_router_loss(config));
+  model.norm_heads = model.experts_in_mlp = true;
+  model.experts = experts;
+  model.chosen = chosen;
+  model.weights_sum_to_one = normed;
+  return {};
+}
+
+// Nemotron: a feed-forward of squared ReLU without a gate, and layer norms around a gain of 1.
+Status read_nemotron(Request& request, Decoder& model) {
+  Config& config = request.config;
+  model.norm = NormKind::mean_around;
+  model.gated = false;
+  WEFT_TRY(word, config.word_or("hidden_act", "relu2"));
+  model.squared = word == "relu2";
+  if (model.squared) {
+    model.activation = "relu";
+    return {};
+  }
+  WEFT_TRY(activation, activation_of(config, "hidden_act", "relu"));
+  model.activation = activation;
   return {};
 }
 
 Status read_own(Request& request, Decoder& model, std::vector<std::string>& notes) {
   Config& config = request.config;
   if (is_gemma(request)) return read_gemma(request, model, notes);
+  if (request.architecture == "nemotron") return read_nemotron(request, model);
   WEFT_TRY(activation, activation_of(config, "hidden_act", "silu"));
   model.activation = activation;
   if (request.architecture == "mixtral") return read_experts(request, model);
+  if (request.architecture == "qwen3_moe") return read_qwen_experts(request, model);
   if (request.architecture == "qwen3") model.norm_heads = true;
   if (request.architecture == "olmo2") {
     model.norm_before = false;
@@ -220,6 +263,10 @@ Status read_rotaries(Request& request, double base, Decoder& model, std::vector<
     fields.some_may_rest = fields.only_longrope = true;
     fields.original = 4096;
   }
+  if (request.architecture == "nemotron") {
+    fields.some_may_rest = true;
+    fields.part_otherwise = 0.5;
+  }
   WEFT_TRY(rotary, read_rotary(request, fields, sizes, notes));
   model.rotary = std::move(rotary);
   return {};
@@ -236,7 +283,9 @@ Result<Decoder> read_decoder(Request& request, Head head, std::vector<std::strin
   WEFT_TRY(features, config.size("hidden_size"));
   WEFT_TRY(layers, config.size("num_hidden_layers"));
   WEFT_TRY(heads, config.size("num_attention_heads"));
-  WEFT_TRY(inner, config.size("intermediate_size"));
+  const bool only_experts = request.architecture == "qwen3_moe";
+  WEFT_TRY(inner, only_experts ? config.size_or("moe_intermediate_size", 768)
+                               : config.size("intermediate_size"));
   WEFT_TRY(words, config.size("vocab_size"));
   WEFT_TRY(positions, config.size_or("max_position_embeddings", assumed.positions));
   WEFT_TRY(key_heads, key_heads_of(config, assumed.key_heads, heads));
@@ -261,7 +310,8 @@ Result<Decoder> read_decoder(Request& request, Head head, std::vector<std::strin
   model.range = range;
   model.dropout = dropout;
   if (request.architecture != "olmo") {
-    WEFT_TRY(epsilon, config.rate_or("rms_norm_eps", assumed.epsilon));
+    const char* const key = request.architecture == "nemotron" ? "norm_eps" : "rms_norm_eps";
+    WEFT_TRY(epsilon, config.rate_or(key, assumed.epsilon));
     model.epsilon = epsilon;
   }
   WEFT_TRY_STATUS(read_biases(request, model));

@@ -5,7 +5,22 @@
 namespace weft::imports {
 namespace {
 
+// The tensors of a layer of experts.
+struct ExpertNames {
+  const char *router, *gate, *up, *down;
+};
+constexpr ExpertNames kMixtralExperts = {
+    "block_sparse_moe.gate.weight", "block_sparse_moe.experts.{}.w1.weight",
+    "block_sparse_moe.experts.{}.w3.weight", "block_sparse_moe.experts.{}.w2.weight"};
+constexpr ExpertNames kMlpExperts = {"mlp.gate.weight", "mlp.experts.{}.gate_proj.weight",
+                                     "mlp.experts.{}.up_proj.weight", "mlp.experts.{}.down_proj.weight"};
+
 constexpr std::string_view kMeanEpsilon = "1e-05";  // fixed in the class, for norms without parameters
+
+// The name of a norm's bias: norm_gain has norm_bias.
+std::string bias_beside(std::string_view gain) {
+  return fmt::format("{}bias", gain.substr(0, gain.size() - std::string_view("gain").size()));
+}
 
 // The rows from `begin` on of a linear map with `rows` outputs.
 Stored rows_of(std::string tensor, std::int64_t rows, std::int64_t inputs, std::int64_t begin) {
@@ -110,6 +125,9 @@ void add_block_sizes(LayerText& layer, const Decoder& model) {
 
 std::string decoder_norm(const Decoder& model, std::string_view x, std::string_view gain,
                          std::string_view partition) {
+  if (model.norm == NormKind::mean_around)
+    return fmt::format("layer_norm({}, epsilon => {}) OVER (PARTITION BY {}) * (1 + {}) + {}", x,
+                       model.epsilon, partition, gain, bias_beside(gain));
   if (model.norm == NormKind::mean)
     return fmt::format("layer_norm({}, epsilon => {}) OVER (PARTITION BY {})", x, kMeanEpsilon, partition);
   return fmt::format("rms_norm({}, epsilon => {}) OVER (PARTITION BY {}) * {}", x, model.epsilon, partition,
@@ -117,13 +135,19 @@ std::string decoder_norm(const Decoder& model, std::string_view x, std::string_v
 }
 
 std::string norm_source(const Decoder& model, std::string_view gain) {
-  return model.norm == NormKind::mean ? "" : fmt::format(", {}", gain);
+  if (model.norm == NormKind::mean) return "";
+  return model.norm == NormKind::mean_around ? fmt::format(", {}, {}", gain, bias_beside(gain))
+                                             : fmt::format(", {}", gain);
 }
 
 void add_norm(LayerText& layer, const Decoder& model, const std::string& gain,
               std::vector<std::string> indices, const std::string& tensor) {
   if (model.norm == NormKind::mean) return;
-  layer.parameter(gain, std::move(indices), model.norm == NormKind::rms ? "ones" : "", same(tensor));
+  layer.parameter(gain, indices, model.norm == NormKind::rms ? "ones" : "", same(tensor));
+  if (model.norm != NormKind::mean_around) return;
+  constexpr std::string_view kWeight = ".weight";
+  const std::string module = tensor.substr(0, tensor.size() - kWeight.size());
+  layer.parameter(bias_beside(gain), std::move(indices), "", same(module + ".bias"));
 }
 
 LayerText decoder_attention(const std::string& name, const Decoder& model, const LayerKind& kind) {
@@ -164,7 +188,31 @@ LayerText decoder_attention(const std::string& name, const Decoder& model, const
   return layer;
 }
 
+namespace {
+
+// A feed-forward without a gate: down(activation(up(x))).
+LayerText plain_mlp(const std::string& name, const Decoder& model) {
+  LayerText layer(name, "x[b, s, d]",
+                  fmt::format("Feed-forward: down({}(up(x)){}).", model.activation,
+                              model.squared ? " squared" : ""));
+  const std::string init = normal(model.range);
+  add_block_sizes(layer, model);
+  layer.size("f", model.inner);
+  add_norm(layer, model, "norm_gain", {"d"}, "post_attention_layernorm.weight");
+  layer.parameter("up", {"d", "f"}, init, turned("mlp.up_proj.weight"));
+  layer.parameter("down", {"f", "d"}, init, turned("mlp.down_proj.weight"));
+  layer.with("n", fmt::format("SELECT {} FROM x{}", decoder_norm(model, "x", "norm_gain"),
+                              norm_source(model, "norm_gain")));
+  layer.with("u", fmt::format("SELECT {}(sum(n * up)) FROM n, up GROUP BY b, s, f", model.activation));
+  if (model.squared) layer.with("u", "SELECT u * u FROM u");
+  add_result(layer, model, "sum(u * down)", "u, down", "after_gain");
+  return layer;
+}
+
+}  // namespace
+
 LayerText decoder_mlp(const std::string& name, const Decoder& model) {
+  if (!model.gated) return plain_mlp(name, model);
   LayerText layer(name, "x[b, s, d]",
                   fmt::format("Gated feed-forward: down({}(gate(x)) * up(x)).", model.activation));
   const std::string init = normal(model.range);
@@ -215,15 +263,21 @@ LayerText decoder_experts(const std::string& name, const Decoder& model) {
   layer.size("c", model.text_words());
   layer.size("n", model.experts * model.text_words(), "x * c");
   layer.parameter("norm_gain", {"d"}, "ones", same("post_attention_layernorm.weight"));
-  layer.parameter("router", {"d", "x"}, init, turned("block_sparse_moe.gate.weight"));
-  layer.parameter("gate", {"x", "d", "f"}, init, transposed_experts("block_sparse_moe.experts.{}.w1.weight"));
-  layer.parameter("up", {"x", "d", "f"}, init, transposed_experts("block_sparse_moe.experts.{}.w3.weight"));
-  layer.parameter("down", {"x", "f", "d"}, init, transposed_experts("block_sparse_moe.experts.{}.w2.weight"));
+  const ExpertNames& names = model.experts_in_mlp ? kMlpExperts : kMixtralExperts;
+  layer.parameter("router", {"d", "x"}, init, turned(names.router));
+  layer.parameter("gate", {"x", "d", "f"}, init, transposed_experts(names.gate));
+  layer.parameter("up", {"x", "d", "f"}, init, transposed_experts(names.up));
+  layer.parameter("down", {"x", "f", "d"}, init, transposed_experts(names.down));
   layer.with("z", fmt::format("SELECT {} FROM y, norm_gain", rms_norm("y", model.epsilon, "norm_gain")));
   layer.with("scores", "SELECT sum(z * router) FROM z, router GROUP BY b, s, x");
-  layer.with(
-      "weight",
-      "SELECT softmax(top_k(scores, k) OVER (PARTITION BY b, s)) OVER (PARTITION BY b, s) FROM scores");
+  if (model.weights_sum_to_one) {
+    layer.with(
+        "weight",
+        "SELECT softmax(top_k(scores, k) OVER (PARTITION BY b, s)) OVER (PARTITION BY b, s) FROM scores");
+  } else {
+    layer.with("chance", "SELECT softmax(scores) OVER (PARTITION BY b, s) FROM scores");
+    layer.with("weight", "SELECT top_k(chance, k) OVER (PARTITION BY b, s) FROM chance");
+  }
   layer.with("place",
              "SELECT slot(top_k_positions(scores, k) OVER (PARTITION BY b, s), x, c) OVER (PARTITION BY b) "
              "FROM scores");

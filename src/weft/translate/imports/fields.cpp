@@ -161,6 +161,23 @@ constexpr Field kWindows[] = {
 };
 constexpr Field kQwen2[] = {{"attention_bias", only, "true"}};
 constexpr Field kQwen3[] = {{"attention_bias", honoured}};
+constexpr Field kQwen3Moe[] = {
+    {"decoder_sparse_step", only, "1"},
+    {"intermediate_size", harmless, "the width of layers without experts, of which there are none"},
+    {"mlp_only_layers", only, "[]"},
+    {"moe_intermediate_size", honoured},
+    {"norm_topk_prob", honoured},
+    {"num_experts", honoured},
+    {"num_experts_per_tok", honoured},
+    {"num_local_experts", same_as, "num_experts"},
+    {"output_router_logits", honoured},
+    {"router_aux_loss_coef", honoured},
+};
+constexpr Field kNemotron[] = {
+    {"attention_bias", honoured},
+    {"norm_eps", honoured},
+    {"rms_norm_eps", harmless, "determined by norm_eps"},
+};
 constexpr Field kGemma[] = {
     {"attention_bias", honoured},
     {"hidden_activation", honoured},
@@ -413,11 +430,13 @@ std::vector<FamilyFields> family_fields() {
       {"llama", {kLlama, kLabels, kTextLabels, kRotary, kDecoder, kBlocks}},
       {"mistral", {kMistral, kLabels, kTextLabels, kRotary, kDecoder, kBlocks}},
       {"mixtral", {kMixtral, kLabels, kTextLabels, kRotary, kDecoder, kBlocks}},
+      {"nemotron", {kNemotron, kLabels, kTextLabels, kRotary, kDecoder, kBlocks}},
       {"olmo", {kOlmo, kLabels, kTextLabels, kRotary, kDecoder, kBlocks}},
       {"olmo2", {kOlmo2, kLabels, kTextLabels, kRotary, kDecoder, kBlocks}},
       {"phi3", {kPhi3, kLabels, kTextLabels, kRotary, kDecoder, kBlocks}},
       {"qwen2", {kQwen2, kWindows, kLabels, kTextLabels, kRotary, kDecoder, kBlocks}},
       {"qwen3", {kQwen3, kWindows, kLabels, kTextLabels, kRotary, kDecoder, kBlocks}},
+      {"qwen3_moe", {kQwen3Moe, kQwen3, kWindows, kLabels, kTextLabels, kRotary, kDecoder, kBlocks}},
       {"t5", {kT5}},
       {"vit", {kVit, kLabels, kBlocks}},
       {"whisper", {kWhisper}},

@@ -1,5 +1,5 @@
-// Llama-like models: repeated layers and the head of the class. Gemma, Mistral, Mixtral, OLMo,
-// Phi-3, Qwen.
+// Llama-like models: repeated layers and the head of the class. Gemma, Mistral, Mixtral, Nemotron,
+// OLMo, Phi-3, Qwen.
 #include <algorithm>
 #include <map>
 #include <span>
@@ -40,6 +40,11 @@ constexpr HeadClass kMixtralClasses[] = {{"MixtralForCausalLM", words},
                                          {"MixtralForSequenceClassification", sequence},
                                          {"MixtralForTokenClassification", tokens},
                                          {"MixtralForQuestionAnswering", question}};
+constexpr HeadClass kNemotronClasses[] = {{"NemotronForCausalLM", words},
+                                          {"NemotronModel", base},
+                                          {"NemotronForSequenceClassification", sequence},
+                                          {"NemotronForTokenClassification", tokens},
+                                          {"NemotronForQuestionAnswering", question}};
 constexpr HeadClass kOlmoClasses[] = {
     {"OlmoForCausalLM", words}, {"OlmoModel", base}, {"OlmoForSequenceClassification", sequence}};
 constexpr HeadClass kOlmo2Classes[] = {
@@ -59,6 +64,12 @@ constexpr HeadClass kQwen3Classes[] = {{"Qwen3ForCausalLM", words},
                                        {"Qwen3ForTokenClassification", tokens},
                                        {"Qwen3ForQuestionAnswering", question}};
 
+constexpr HeadClass kQwen3MoeClasses[] = {{"Qwen3MoeForCausalLM", words},
+                                          {"Qwen3MoeModel", base},
+                                          {"Qwen3MoeForSequenceClassification", sequence},
+                                          {"Qwen3MoeForTokenClassification", tokens},
+                                          {"Qwen3MoeForQuestionAnswering", question}};
+
 struct DecoderName {
   std::string_view model_type, title;
   std::span<const HeadClass> classes;
@@ -72,11 +83,13 @@ constexpr DecoderName kDecoderNames[] = {
     {"llama", "Llama", kLlamaClasses, -1, false},
     {"mistral", "Mistral", kMistralClasses, -1, false},
     {"mixtral", "Mixtral", kMixtralClasses, -1, false},
+    {"nemotron", "Nemotron", kNemotronClasses, -1, false},
     {"olmo", "OLMo", kOlmoClasses, 1, false},
     {"olmo2", "OLMo 2", kOlmo2Classes, 1, false},
     {"phi3", "Phi-3", kPhi3Classes, 32000, false},
     {"qwen2", "Qwen2", kQwen2Classes, -1, false},
     {"qwen3", "Qwen3", kQwen3Classes, -1, false},
+    {"qwen3_moe", "Qwen3 MoE", kQwen3MoeClasses, -1, false},
 };
 
 // Distinct kinds in order of their first layers, and the kind of each layer.

@@ -1,27 +1,20 @@
 #include "weft/translate/runs/run.h"
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <charconv>
-#include <cmath>
-#include <numeric>
-#include <optional>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
+
+#include "weft/translate/runs/run_fields.h"
+#include "weft/translate/runs/run_model.h"
 
 namespace weft::runs {
 namespace {
 
-using Json = nlohmann::json;
 using recipe::Precision;
 using recipe::Recompute;
 
 constexpr double kGiB = 1024.0 * 1024 * 1024, kGB = 1e9;
-constexpr std::int64_t kMostDegree = 1 << 20, kMostSize = std::int64_t{1} << 40;
-// What tokenizers of GPT-2's kind have, padded; for tables that do not state it.
-constexpr std::int64_t kUsualVocabulary = 50304;
 
 // Devices as tables name them, and the nodes they come in: NVLink or Infinity Fabric within (data sheets, each way),
 // a network port per device across.
@@ -46,72 +39,12 @@ constexpr KnownDevice kDevices[] = {
     {"rtxpro6000", "rtx_pro_6000", 8, 64, 25},
 };
 
-std::string plain(std::string_view text) {
-  std::string made;
-  for (const char c : text)
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
-      made += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return made;
-}
-
 const KnownDevice* find_device(std::string_view device) {
   const std::string name = plain(device);
   for (const KnownDevice& known : kDevices)
     if (name.starts_with(known.prefix)) return &known;
   return nullptr;
 }
-
-// Fields of a row, with errors that name them. The first error stays.
-class Fields {
- public:
-  explicit Fields(const RunRow& row) : row_(row) {}
-
-  bool has(std::string_view name) const { return row_.fields.contains(name); }
-  std::string text(std::string_view name) const {
-    const auto found = row_.fields.find(name);
-    return found == row_.fields.end() ? std::string() : found->second;
-  }
-  // Absent fields and words such as "not stated" are `otherwise`.
-  double number(std::string_view name, double otherwise = 0) {
-    const std::string given = text(name);
-    if (given.empty()) return otherwise;
-    double value = 0;
-    const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), value);
-    if (error != std::errc() || end != given.data() + given.size()) return otherwise;
-    if (!std::isfinite(value) || value < 0)
-      fail(fmt::format("{} must be a positive number, found {}", name, given));
-    return value;
-  }
-  std::int64_t whole(std::string_view name, std::int64_t otherwise, std::int64_t most = kMostSize) {
-    const std::string given = text(name);
-    if (given == "true") return 1;
-    if (given == "false") return 0;
-    const double value = number(name, static_cast<double>(otherwise));
-    if (value != std::floor(value) || value > static_cast<double>(most)) {
-      fail(fmt::format("{} must be a whole number of at most {}, found {}", name, most, given));
-      return otherwise;
-    }
-    return static_cast<std::int64_t>(value);
-  }
-  std::int64_t degree(std::string_view name) {
-    const std::int64_t value = whole(name, 1, kMostDegree);
-    if (value < 1) fail(fmt::format("{} must be at least 1, found {}", name, value));
-    return std::max<std::int64_t>(value, 1);
-  }
-  std::int64_t needed(std::string_view name) {
-    const std::int64_t value = whole(name, 0);
-    if (value < 1) fail(fmt::format("{} is missing", name));
-    return std::max<std::int64_t>(value, 1);
-  }
-  void fail(std::string message) {
-    if (!error_) error_ = user_error(std::move(message));
-  }
-  const std::optional<Error>& error() const { return error_; }
-
- private:
-  const RunRow& row_;
-  std::optional<Error> error_;
-};
 
 Precision precision_of(Fields& fields) {
   const std::string word = plain(fields.text("precision") + fields.text("fp"));
@@ -163,65 +96,6 @@ RunCluster cluster_of(Fields& fields) {
   cluster.across_bytes_per_second =
       fields.number("across_gbps", known != nullptr ? known->across_gbps : 0) * kGB;
   return cluster;
-}
-
-// The model as a config.json: of GPT-2's kind, Llama's, Mixtral's or BERT's.
-std::string config_of(Fields& fields) {
-  const std::string model = plain(fields.text("model")), family = fields.text("family");
-  const std::int64_t layers = fields.needed("layers"), hidden = fields.needed("hidden"),
-                     heads = fields.needed("heads"), sequence = fields.needed("seq"),
-                     key_heads = fields.whole("kv_heads", heads), experts = fields.whole("experts", 0);
-  const std::int64_t vocabulary = fields.whole("vocab", kUsualVocabulary);
-  std::int64_t inner = fields.whole("ffn", 4 * hidden);
-  if (experts > 1) inner = fields.whole("moe_ffn", inner);
-  if (heads > 0 && fields.whole("head_dim", 0) == 0 && hidden % heads != 0)
-    fields.fail(fmt::format("heads must divide hidden, found {} and {}", heads, hidden));
-  const std::string stack = fields.text("stack");
-  const bool llama = family == "llama" || model.starts_with("llama") || fields.whole("gated", 0) == 1 ||
-                     (family.empty() && (stack == "nanotron" || stack == "torchtitan"));
-  if (family == "bert")
-    return Json{{"model_type", "bert"},
-                {"architectures", {"BertForMaskedLM"}},
-                {"hidden_size", hidden},
-                {"num_hidden_layers", layers},
-                {"num_attention_heads", heads},
-                {"intermediate_size", inner},
-                {"max_position_embeddings", sequence},
-                {"vocab_size", vocabulary}}
-        .dump();
-  const bool drops = stack == "megatron_2022" || stack == "megatron_deepspeed" || stack == "deepspeed";
-  if (!llama && experts <= 1 && key_heads == heads && fields.whole("head_dim", 0) == 0)
-    // Fused attention drops nothing out in the runs that have it.
-    return Json{{"model_type", "gpt2"},
-                {"architectures", {"GPT2LMHeadModel"}},
-                {"n_embd", hidden},
-                {"n_layer", layers},
-                {"n_head", heads},
-                {"n_inner", inner},
-                {"n_positions", sequence},
-                {"vocab_size", vocabulary},
-                {"attn_pdrop", drops ? 0.1 : 0.0},
-                {"resid_pdrop", drops ? 0.1 : 0.0},
-                {"embd_pdrop", drops ? 0.1 : 0.0}}
-        .dump();
-  // A layer without a gate has two products where one with a gate has three: as many operations and parameters.
-  const bool gated = llama || (experts > 1 && fields.whole("gated", 1) == 1);
-  if (!gated) inner = std::max<std::int64_t>(inner * 2 / 3 / 64 * 64, 64);
-  Json config = {{"hidden_size", hidden},        {"num_hidden_layers", layers},
-                 {"num_attention_heads", heads}, {"num_key_value_heads", key_heads},
-                 {"intermediate_size", inner},   {"max_position_embeddings", sequence},
-                 {"vocab_size", vocabulary},     {"tie_word_embeddings", fields.whole("tied", 0) == 1}};
-  if (const std::int64_t width = fields.whole("head_dim", 0); width > 0) config["head_dim"] = width;
-  if (experts > 1) {
-    config["model_type"] = "mixtral";
-    config["architectures"] = {"MixtralForCausalLM"};
-    config["num_local_experts"] = experts;
-    config["num_experts_per_tok"] = fields.whole("topk", 2);
-  } else {
-    config["model_type"] = "llama";
-    config["architectures"] = {"LlamaForCausalLM"};
-  }
-  return config.dump();
 }
 
 recipe::Recipe recipe_of(Fields& fields, const RunCluster& cluster) {
