@@ -20,14 +20,18 @@ Result<std::int64_t> Binder::evaluate_size(const syntax::SizeExpression& express
                         std::move(hint), use.span);
     }
     case syntax::ExpressionKind::chain: return evaluate_size_chain(expression.as<syntax::Chain>());
+    case syntax::ExpressionKind::call:  // ceil(a / b), as parsed
+      return evaluate_size_chain(
+          expression.as<syntax::Call>().arguments.front().value->as<syntax::Chain>(), /*rounds_up=*/true);
     default:
       return user_error("expected a size",
-                        "a size expression has whole numbers, sizes, + - * / and parentheses",
+                        "a size expression has whole numbers, sizes, + - * /, ceil(a / b) and parentheses",
                         expression.span);
   }
 }
 
-Result<std::int64_t> Binder::evaluate_size_chain(const syntax::Chain& chain) {
+// `rounds_up`: the last division does.
+Result<std::int64_t> Binder::evaluate_size_chain(const syntax::Chain& chain, bool rounds_up) {
   WEFT_TRY(value, evaluate_size(*chain.first));
   for (const syntax::Term& term : chain.rest) {
     WEFT_TRY(operand, evaluate_size(*term.operand));
@@ -43,10 +47,14 @@ Result<std::int64_t> Binder::evaluate_size_chain(const syntax::Chain& chain) {
           overflow = true;
           break;
         }
-        if (value % operand != 0)
+        if (value % operand == 0) {
+          value /= operand;
+          break;
+        }
+        if (!rounds_up || &term != &chain.rest.back())
           return user_error(fmt::format("{} does not divide {}", operand, value),
-                            "sizes must divide without remainder", chain.span);
-        value /= operand;
+                            "sizes must divide without remainder; ceil(a / b) rounds up", chain.span);
+        value = value / operand + ((value < 0) == (operand < 0) ? 1 : 0);
         break;
       default:
         return user_error("expected + - * or / in a size", "a size supports no other operators",

@@ -92,7 +92,7 @@ class Binder {
   std::vector<std::string_view> size_names() const;
 
   Result<std::int64_t> evaluate_size(const syntax::SizeExpression& expression);
-  Result<std::int64_t> evaluate_size_chain(const syntax::Chain& chain);
+  Result<std::int64_t> evaluate_size_chain(const syntax::Chain& chain, bool rounds_up = false);
   Status declare_sizes(const syntax::Body& body, std::span<const SizeOverride> overrides);
   Result<plan::TypeId> declared_type(const syntax::Tensor& tensor);
   Status declare_parameters(std::span<const syntax::Parameter> parameters);

@@ -243,10 +243,18 @@ const SizeExpression* Grammar::size_expression() {
 bool Grammar::check_size(const Expression& size) {
   const auto refuse = [&](Span span, std::string_view message) {
     fail(user_error(std::string(message),
-                    "a size expression has whole numbers, sizes, + - * / and parentheses", span));
+                    "a size expression has whole numbers, sizes, + - * /, ceil(a / b) and parentheses", span));
     return false;
   };
   if (size.if_a<NameUse>()) return true;
+  if (const auto* call = size.if_a<Call>(); call != nullptr && call->function.text == "ceil") {
+    const Expression* const of =
+        call->arguments.size() == 1 && !call->windowed ? call->arguments.front().value : nullptr;
+    const auto* const ratio = of == nullptr ? nullptr : of->if_a<Chain>();
+    if (ratio == nullptr || ratio->rest.back().op != Operator::divide)
+      return refuse(size.span, "expected a quotient in ceil");
+    return check_size(*of);
+  }
   if (const auto* literal = size.if_a<Literal>())
     return literal->is_whole || refuse(size.span, "a size is a whole number");
   const auto* chain = size.if_a<Chain>();

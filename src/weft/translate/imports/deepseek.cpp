@@ -195,8 +195,11 @@ LayerText latent_attention(const std::string& name, const Deepseek& model) {
   layer.with("k", "SELECT sum(c * wk) FROM c, wk GROUP BY b, h, s, n");
   layer.with("v", "SELECT sum(c * wv) FROM c, wv GROUP BY b, h, s, e");
   const double scores = model.turning.scores;
-  layer.with("scores", fmt::format("SELECT (sum(q * k) + sum(qr * kr)) / sqrt(n + r){} "
-                                   "FROM q, k[b, h, s AS t, n], qr, kr[b, s AS t, r] GROUP BY b, h, s, t",
+  // One product of both parts, so that attention is recognized.
+  layer.with("q", "SELECT concat(q, qr, along => n) FROM q, qr[b, h, s, r AS n]");
+  layer.with("k", "SELECT concat(k, kr, along => n) FROM k, kr[b, s, r AS n]");
+  layer.with("scores", fmt::format("SELECT sum(q * k) / sqrt(n + r){} FROM q, k[b, h, s AS t, n] "
+                                   "GROUP BY b, h, s, t",
                                    scores == 1 ? "" : fmt::format(" * {}", scores)));
   layer.with(
       "probs",
@@ -357,9 +360,7 @@ Result<Imported> deepseek_of(Request request) {
   body.size("expert", model.expert);
   body.size("shared", model.shared * model.expert);
   const std::int64_t sent = model.text_words() * model.chosen;
-  const bool balanced = sent % model.experts == 0;
-  body.size("slots", balanced ? sent / model.experts : model.text_words(),
-            balanced ? "s * k / experts" : "s");
+  body.size("slots", (sent + model.experts - 1) / model.experts, "ceil(s * k / experts)");
   body.size("layers", model.layers);
   body.size("v", model.words);
   body.parameter("embed", {"v", "d"}, normal(model.range), same("model.embed_tokens.weight"));

@@ -184,11 +184,9 @@ void add_sizes(LayerText& body, const Decoder& model, std::vector<std::string>& 
   if (model.experts > 0) {
     body.size("experts", model.experts);
     body.size("k", model.chosen);
-    // The expert capacity of a balanced router; if that is not an integer, room for all tokens.
+    // The expert capacity of a balanced router, rounded up.
     const std::int64_t sent = model.text_words() * model.chosen;
-    const bool balanced = sent % model.experts == 0;
-    body.size("slots", balanced ? sent / model.experts : model.text_words(),
-              balanced ? "s * k / experts" : "s");
+    body.size("slots", (sent + model.experts - 1) / model.experts, "ceil(s * k / experts)");
     notes.push_back(
         "an expert has slots for its share of the tokens and drops the rest: WITH (slots = s) drops none");
   }
