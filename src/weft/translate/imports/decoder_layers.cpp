@@ -261,15 +261,16 @@ LayerText decoder_experts(const std::string& name, const Decoder& model) {
   layer.size("x", model.experts);
   layer.size("k", model.chosen);
   layer.size("c", model.text_words());
-  layer.size("n", model.experts * model.text_words(), "x * c");
+  layer.size("p", model.experts * model.text_words(), "x * c");
+  layer.size("r", model.experts, "x");  // as the router sees them: ranks that divide x route their own tokens
   layer.parameter("norm_gain", {"d"}, "ones", same("post_attention_layernorm.weight"));
   const ExpertNames& names = model.experts_in_mlp ? kMlpExperts : kMixtralExperts;
-  layer.parameter("router", {"d", "x"}, init, turned(names.router));
+  layer.parameter("router", {"d", "r"}, init, turned(names.router));
   layer.parameter("gate", {"x", "d", "f"}, init, transposed_experts(names.gate));
   layer.parameter("up", {"x", "d", "f"}, init, transposed_experts(names.up));
   layer.parameter("down", {"x", "f", "d"}, init, transposed_experts(names.down));
   layer.with("z", fmt::format("SELECT {} FROM y, norm_gain", rms_norm("y", model.epsilon, "norm_gain")));
-  layer.with("scores", "SELECT sum(z * router) FROM z, router GROUP BY b, s, x");
+  layer.with("scores", "SELECT sum(z * router) FROM z, router GROUP BY b, s, r");
   if (model.weights_sum_to_one) {
     layer.with(
         "weight",
@@ -281,13 +282,13 @@ LayerText decoder_experts(const std::string& name, const Decoder& model) {
   layer.with("place",
              "SELECT slot(top_k_positions(scores, k) OVER (PARTITION BY b, s), x, c) OVER (PARTITION BY b) "
              "FROM scores");
-  layer.with("sent", "SELECT sum(z) FROM z, place GROUP BY b, place AS n, d");
+  layer.with("sent", "SELECT sum(z) FROM z, place GROUP BY b, place AS p, d");
   layer.with("hidden", fmt::format("SELECT {}(sum(sent * gate)) * sum(sent * up) "
-                                   "FROM sent[b, n AS (x, c), d], gate, up GROUP BY b, x, c, f",
+                                   "FROM sent[b, p AS (x, c), d], gate, up GROUP BY b, x, c, f",
                                    model.activation));
   layer.with("done", "SELECT sum(hidden * down) FROM hidden, down GROUP BY b, x, c, d");
   layer.with("mixed",
-             "SELECT sum(weight * done) FROM weight, place JOIN done[b, (x, c) AS n, d] ON n = place "
+             "SELECT sum(weight * done) FROM weight, place JOIN done[b, (x, c) AS p, d] ON p = place "
              "GROUP BY b, s, d");
   layer.select("SELECT y + mixed FROM y, mixed");
   return layer;

@@ -235,7 +235,7 @@ LayerText deepseek_mlp(const std::string& name, const Deepseek& model) {
 
 // The router: the `chosen` experts of each token and their `weight`.
 void add_routing(LayerText& layer, const Deepseek& model) {
-  layer.with("scores", "SELECT sum(z * router) FROM z, router GROUP BY b, s, x");
+  layer.with("scores", "SELECT sum(z * router) FROM z, router GROUP BY b, s, r");
   std::string likes = "chance";
   if (model.version3) {
     layer.with("chance", "SELECT sigmoid(scores) FROM scores");
@@ -249,23 +249,23 @@ void add_routing(LayerText& layer, const Deepseek& model) {
     // Experts of other groups are masked.
     if (model.version3) {
       layer.with("two", fmt::format("SELECT top_k({0}, pair) OVER (PARTITION BY b, s, j) "
-                                    "FROM {0}[b, s, x AS (j, m)]",
+                                    "FROM {0}[b, s, r AS (j, m)]",
                                     likes));
       layer.with("best", "SELECT sum(two) FROM two GROUP BY b, s, j");
     } else {
-      layer.with("best", fmt::format("SELECT max({0}) FROM {0}[b, s, x AS (j, m)] GROUP BY b, s, j", likes));
+      layer.with("best", fmt::format("SELECT max({0}) FROM {0}[b, s, r AS (j, m)] GROUP BY b, s, j", likes));
     }
     layer.with("first", "SELECT top_k(best, kept) OVER (PARTITION BY b, s) FROM best");
     layer.with("least", "SELECT min(first) FROM first GROUP BY b, s");
     layer.with("near", fmt::format("SELECT CASE WHEN best >= least THEN {0} ELSE 0 END "
-                                   "FROM {0}[b, s, x AS (j, m)], best, least GROUP BY b, s, j, m",
+                                   "FROM {0}[b, s, r AS (j, m)], best, least GROUP BY b, s, j, m",
                                    likes));
-    layer.with("open", "SELECT near FROM near[b, s, (j, m) AS x]");
+    layer.with("open", "SELECT near FROM near[b, s, (j, m) AS r]");
     likes = "open";
   }
   layer.with("chosen",
              fmt::format("SELECT top_k_positions({0}, k) OVER (PARTITION BY b, s) FROM {0}", likes));
-  layer.with("some", "SELECT chance FROM chosen JOIN chance ON x = chosen");
+  layer.with("some", "SELECT chance FROM chosen JOIN chance ON r = chosen");
   std::string weight = "some";
   if (model.normed) weight = "some / (sum(some) OVER (PARTITION BY b, s) + 1e-20)";
   if (model.scale != 1 && (model.version3 || !model.normed)) weight += fmt::format(" * {}", model.scale);
@@ -285,7 +285,8 @@ LayerText deepseek_experts(const std::string& name, const Deepseek& model) {
   layer.size("k", model.chosen);
   layer.size("w", model.shared * model.expert);
   layer.size("c", model.text_words());
-  layer.size("n", model.experts * model.text_words(), "x * c");
+  layer.size("p", model.experts * model.text_words(), "x * c");
+  layer.size("r", model.experts, "x");  // as the router sees them: ranks that divide x route their own tokens
   if (model.grouped) {
     layer.size("j", model.groups);
     layer.size("m", model.experts / model.groups, "x / j");
@@ -293,24 +294,24 @@ LayerText deepseek_experts(const std::string& name, const Deepseek& model) {
     if (model.version3) layer.size("pair", 2);
   }
   layer.parameter("norm_gain", {"d"}, "ones", same("post_attention_layernorm.weight"));
-  layer.parameter("router", {"d", "x"}, init, turned("mlp.gate.weight"));
+  layer.parameter("router", {"d", "r"}, init, turned("mlp.gate.weight"));
   layer.parameter("gate", {"x", "d", "f"}, init, transposed_experts("mlp.experts.{}.gate_proj.weight"));
   layer.parameter("up", {"x", "d", "f"}, init, transposed_experts("mlp.experts.{}.up_proj.weight"));
   layer.parameter("down", {"x", "f", "d"}, init, transposed_experts("mlp.experts.{}.down_proj.weight"));
   layer.parameter("shared_gate", {"d", "w"}, init, turned("mlp.shared_experts.gate_proj.weight"));
   layer.parameter("shared_up", {"d", "w"}, init, turned("mlp.shared_experts.up_proj.weight"));
   layer.parameter("shared_down", {"w", "d"}, init, turned("mlp.shared_experts.down_proj.weight"));
-  if (model.version3) layer.state("bias", {"x"}, same("mlp.gate.e_score_correction_bias"));
+  if (model.version3) layer.state("bias", {"r"}, same("mlp.gate.e_score_correction_bias"));
   layer.with("z", fmt::format("SELECT {} FROM y, norm_gain", rms_norm("y", model.epsilon, "norm_gain")));
   add_routing(layer, model);
   layer.with("place", "SELECT slot(chosen, x, c) OVER (PARTITION BY b) FROM chosen");
-  layer.with("sent", "SELECT sum(z) FROM z, place GROUP BY b, place AS n, d");
+  layer.with("sent", "SELECT sum(z) FROM z, place GROUP BY b, place AS p, d");
   layer.with("hidden", fmt::format("SELECT {}(sum(sent * gate)) * sum(sent * up) "
-                                   "FROM sent[b, n AS (x, c), d], gate, up GROUP BY b, x, c, f",
+                                   "FROM sent[b, p AS (x, c), d], gate, up GROUP BY b, x, c, f",
                                    model.activation));
   layer.with("done", "SELECT sum(hidden * down) FROM hidden, down GROUP BY b, x, c, d");
   layer.with("mixed",
-             "SELECT sum(weight * done) FROM weight, place JOIN done[b, (x, c) AS n, d] ON n = place "
+             "SELECT sum(weight * done) FROM weight, place JOIN done[b, (x, c) AS p, d] ON p = place "
              "GROUP BY b, s, d");
   layer.with("always", fmt::format("SELECT {}(sum(z * shared_gate)) * sum(z * shared_up) "
                                    "FROM z, shared_gate, shared_up GROUP BY b, s, w",

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "weft/plan/ops/operators.h"
 #include "weft/planner/search/distribution/fold.h"
 
 namespace weft::recipe {
@@ -25,12 +26,31 @@ RecipeCost between(const RecipeCost& none, const RecipeCost& all, double share) 
   return price;
 }
 
+// The indices that are divided into experts and their capacities.
+std::vector<std::string> slots_of(const plan::Graph& plan, const distribute::IndexRoles& roles) {
+  std::vector<std::string> slots;
+  for (std::size_t n = 0; n < plan.node_count() && !roles.expert.empty(); ++n) {
+    const plan::NodeView node = plan.view(plan::NodeId(n));
+    if (&node.op() != &ops::split()) continue;
+    const plan::Type into = node.result_type(0), from = node.input_type(0);
+    const bool by_expert = std::ranges::any_of(into.dims, [&](const plan::Dim& dim) {
+      return std::string(node.text(dim.index)) == roles.expert.front();
+    });
+    for (const plan::Dim& dim : from.dims)
+      if (const std::string index(node.text(dim.index));
+          by_expert && !into.has(dim.index) && std::ranges::find(slots, index) == slots.end())
+        slots.push_back(index);
+  }
+  return slots;
+}
+
 }  // namespace
 
 RecipeEstimator::RecipeEstimator(search::PipelineProblem problem, MachineOn machine_on)
     : problem_(std::move(problem)),
       machine_on_(std::move(machine_on)),
       roles_(distribute::index_roles(*problem_.plan)),
+      slots_(slots_of(*problem_.plan, roles_)),
       layers_(search::repeated_layers(*problem_.plan)) {}
 
 Result<EstimatedRecipe> RecipeEstimator::price(const Recipe& recipe) {
@@ -45,7 +65,7 @@ Result<EstimatedRecipe> RecipeEstimator::price(const Recipe& recipe) {
                                     made.recipe.global_batch));
     made.recipe.micro_batch = made.recipe.global_batch / made.recipe.data;
   }
-  WEFT_TRY(spread_out, spread(made.recipe, roles_, *problem_.cluster));
+  WEFT_TRY(spread_out, spread(made.recipe, roles_, *problem_.cluster, slots_));
   made.spread = std::move(spread_out);
   WEFT_TRY(price, price_once(made.spread, recipe.overlap_reduce));
   made.price = price;

@@ -48,7 +48,8 @@ Names tensor_list(const Recipe& recipe, const IndexRoles& roles) {
 }
 
 // Outermost first.
-Result<std::vector<Degree>> degrees_of(const Recipe& recipe, const IndexRoles& roles, std::int64_t data) {
+Result<std::vector<Degree>> degrees_of(const Recipe& recipe, const IndexRoles& roles, std::int64_t data,
+                                       const cluster::Cluster& cluster, const Names& slots) {
   const auto needs = [](const Names& list, std::string_view what, std::int64_t degree) -> Status {
     if (!list.empty()) return {};
     return user_error(fmt::format("the model has no index for {} parallelism: degree {}", what, degree),
@@ -75,10 +76,22 @@ Result<std::vector<Degree>> degrees_of(const Recipe& recipe, const IndexRoles& r
   const Names batch = roles.batch.empty() ? Names() : Names{roles.batch.front()};
   const Names by_expert = chain({roles.expert, batch});
   const Shard shard = shard_of(recipe.zero);
+  const Names model = tensor_list(recipe, roles);
+  // Ranks of a tensor-parallel group each fill the slots of their own experts from all of its tokens.
+  Names own_slots = chain({roles.expert, model});
+  const auto sequence =
+      std::ranges::find_if(own_slots, [&](const std::string& index) { return has(roles.sequence, index); });
+  own_slots.insert(sequence, slots.begin(), slots.end());
+  const Degree by_slot{"tensor", on_tensor, {own_slots, Shard::nothing}};
+  // A slice of slots is one range of experts if these ranks are the outer ones. Within one node their order does not
+  // matter otherwise.
+  const bool outside = on_tensor > 1 && !cluster.axes.empty() &&
+                       cluster.axes.back().size % (recipe.tensor * recipe.context * on_data) == 0;
   std::vector<Degree> data_degrees = {{"data", copies / on_copies, {batch, Shard::nothing}},
                                       {"data", on_copies, {by_expert, Shard::nothing}},
-                                      {"data", sharded / on_data, {batch, shard}},
-                                      {"data", on_data, {by_expert, shard}}};
+                                      {"data", sharded / on_data, {batch, shard}}};
+  if (outside) data_degrees.push_back(by_slot);
+  data_degrees.push_back({"data", on_data, {by_expert, shard}});
   Degree stages{"pipeline", recipe.pipeline, {}};
   stages.use.stage = true;
   stages.use.chunks = static_cast<std::int32_t>(recipe.virtual_stages);
@@ -87,9 +100,8 @@ Result<std::vector<Degree>> degrees_of(const Recipe& recipe, const IndexRoles& r
   all.insert(all.end(), data_degrees.begin(), data_degrees.end());
   if (recipe.order == kPipelineInside) all.push_back(stages);
   all.push_back({"context", recipe.context, {roles.sequence, Shard::nothing}});
-  const Names model = tensor_list(recipe, roles);
   all.push_back({"tensor", recipe.tensor / on_tensor, {model, Shard::nothing}});
-  all.push_back({"tensor", on_tensor, {chain({roles.expert, model}), Shard::nothing}});
+  if (!outside) all.push_back(by_slot);
   std::erase_if(all, [](const Degree& one) { return one.size == 1; });
   return all;
 }
@@ -160,12 +172,13 @@ void say_what_is_not_priced(const Recipe& recipe, std::vector<std::string>& note
 
 }  // namespace
 
-Result<SpreadRecipe> spread(const Recipe& recipe, const IndexRoles& roles, const cluster::Cluster& cluster) {
+Result<SpreadRecipe> spread(const Recipe& recipe, const IndexRoles& roles, const cluster::Cluster& cluster,
+                            const std::vector<std::string>& slots) {
   Recipe known = recipe;
   known.devices = cluster.devices();
   SpreadRecipe made;
   made.cluster = cluster;
-  WEFT_TRY(degrees, degrees_of(recipe, roles, std::max<std::int64_t>(known.data_degree(), 1)));
+  WEFT_TRY(degrees, degrees_of(recipe, roles, std::max<std::int64_t>(known.data_degree(), 1), cluster, slots));
   WEFT_TRY(laid, lay(degrees, cluster));
   if (auto moved = with_stages_outside(cluster, degrees, laid)) {
     made.cluster = std::move(*moved);

@@ -29,8 +29,9 @@ struct SpreadRecipe {
 
 // Fails if a degree does not divide the nodes evenly, or slices an index that the model lacks.
 // REQUIRES: check(recipe, cluster.devices()) holds.
+// `slots`: the indices of the slots that tokens take before they are divided by expert.
 Result<SpreadRecipe> spread(const Recipe& recipe, const distribute::IndexRoles& roles,
-                            const cluster::Cluster& cluster);
+                            const cluster::Cluster& cluster, const std::vector<std::string>& slots = {});
 
 struct GatheredRecipe {
   Recipe recipe;                  // from the distribution; otherwise as `like`
