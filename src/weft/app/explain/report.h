@@ -179,6 +179,7 @@ struct Report {
   std::set<std::string, std::less<>> sections;  // requested, in upper case
   bool verbose = false;                         // all sections, one line per node, nothing dropped for width
   std::size_t width = kUsualWidth;
+  bool with_text = false;  // JSON includes the printed report
 
   bool is_local() const;
   std::int64_t devices() const { return alone ? 1 : cluster.devices(); }

@@ -271,6 +271,7 @@ std::string print_json(const Report& report) {
     json["phases"] = phases_json(report, at_best);
     json["seconds_at_best"] = at_best;
   }
+  if (report.with_text) json["report"] = print_text(report);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -294,6 +294,7 @@ Answer run_explain(const Session::State& state, const Context& context,
   report.sections = explain_options.sections;
   report.verbose = explain_options.verbose;
   report.width = context.width;
+  report.with_text = context.with_report;
   if (explain_options.sections.contains("MEMORY")) {
     auto memory = explain_memory(state, context, prepared, report, explain_options.json);
     if (!memory.ok()) return placed(std::move(memory).error(), run.span);

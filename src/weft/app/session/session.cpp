@@ -229,6 +229,20 @@ bool Session::is_complete(std::string_view text) {
   return language::statement_end(text) != std::string_view::npos;
 }
 
+Result<const run::Weights*> Session::weights(std::string_view model) const {
+  if (!state_->catalog.models.contains(model)) {
+    std::vector<std::string_view> names;
+    for (const auto& [name, known] : state_->catalog.models) names.push_back(name);
+    std::string hint = did_you_mean(model, names);
+    if (hint.empty()) hint = "SHOW MODELS lists them";
+    return user_error(fmt::format("unknown model: {}", model), std::move(hint));
+  }
+  const auto found = state_->weights.find(std::string(model));
+  if (found == state_->weights.end())
+    return user_error(fmt::format("{} is not trained yet", model), "TRAIN it, or LOAD a checkpoint");
+  return &found->second;
+}
+
 Reply Session::execute(std::string_view text) {
   Reply reply;
   const auto say = [&](std::string_view output) {
@@ -268,6 +282,7 @@ Reply Session::execute(std::string_view text) {
     context.on_warning = on_warning;
     if (on_progress) context.on_search = showing_search(on_progress);
     context.format = format;
+    context.with_report = with_report;
     context.width = width;
     context.source = *source;
     context.on_progress = on_progress;

@@ -19,6 +19,10 @@
 #include "weft/app/explain/progress.h"
 #include "weft/base/result.h"
 
+namespace weft::run {
+struct Weights;
+}
+
 namespace weft::session {
 
 enum class Format { text, json };
@@ -51,6 +55,7 @@ class Session {
   Session& operator=(Session&&) noexcept;
 
   Format format = Format::text;
+  bool with_report = false;  // with Format::json, documents of EXPLAIN include the printed report
   std::size_t width = explain::kUsualWidth;  // of the terminal, for tables and long lines
 
   // Whether more texts may follow. If so, weights are kept after an interrupted training.
@@ -83,6 +88,9 @@ class Session {
   std::function<void()> on_statement_end;
 
   Reply execute(std::string_view text);
+
+  // The weights of a model that was trained or loaded; valid until the next statement.
+  Result<const run::Weights*> weights(std::string_view model) const;
 
   // Completions for `before`, the statement typed so far up to the cursor, whose last word is
   // unfinished. Offers keywords, then matching names from the catalog, settings and their values,

@@ -29,6 +29,7 @@ struct Session::State : Knowledge {
 // What a statement can read besides the session's state.
 struct Context : Observer {
   Format format = Format::text;
+  bool with_report = false;  // see Session
   std::size_t width = explain::kUsualWidth;
   std::shared_ptr<const language::ParsedText> source;
   std::function<void(const explain::Progress&)> on_progress;

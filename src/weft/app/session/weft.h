@@ -35,7 +35,8 @@ extern "C" {
 enum weft_status { WEFT_OK = 0, WEFT_USER = 1, WEFT_WORLD = 2, WEFT_INTERNAL = 3 };
 #endif
 enum { WEFT_STOPPED = 4 }; /* a TRAIN was stopped by wall_time, after saving its checkpoint */
-enum weft_format { WEFT_TEXT, WEFT_JSON };
+/* WEFT_JSON_WITH_REPORT: as WEFT_JSON, and documents of EXPLAIN have the printed report under "report". */
+enum weft_format { WEFT_TEXT, WEFT_JSON, WEFT_JSON_WITH_REPORT };
 
 typedef struct weft_session weft_session;
 typedef struct weft_answer weft_answer;
@@ -62,6 +63,15 @@ typedef struct weft_progress {
   double seconds_left;    /* negative: not yet known */
 } weft_progress;
 
+/* Progress of a plan search. */
+typedef struct weft_search_progress {
+  const char* model;
+  int64_t candidates;   /* plans tried so far */
+  double best_seconds;  /* predicted step time of the best plan that fits; 0: none yet */
+  double bound_seconds; /* no plan takes less; 0: not known */
+  double seconds;       /* since the search began */
+} weft_search_progress;
+
 const char* weft_version(void); /* "0.2.0" */
 
 int weft_session_open(weft_session** session);
@@ -86,9 +96,34 @@ void weft_session_on_answer(weft_session* session, weft_on_answer function, void
 typedef void (*weft_on_progress)(const weft_progress* progress, void* data);
 void weft_session_on_progress(weft_session* session, weft_on_progress function, void* data);
 
+/* The same for plan searches. */
+typedef void (*weft_on_search)(const weft_search_progress* progress, void* data);
+void weft_session_on_search(weft_session* session, weft_on_search function, void* data);
+
 /* Callable from any thread, callback or signal handler. The current execution soon ends with the WEFT_USER
- * error "interrupted" or "interrupted after step 12". Does nothing if nothing is being executed. */
+ * error "interrupted" or "interrupted after step 12". A plan search ends with the best plan so far, if it has one: EXPLAIN
+ * then succeeds. Does nothing if nothing is being executed. */
 void weft_session_interrupt(weft_session* session);
+
+/* The tensors of a model that the session has trained or loaded: parameters, states, optimizer moments. */
+typedef struct weft_weights weft_weights;
+typedef struct weft_tensor {
+  const char* name;     /* "w1"; "w1.first" is a moment of w1 */
+  const char* dtype;    /* "f32", "f64", "bf16", "f16", "f8e4m3", "f8e5m2", "i32", "i64" or "bool" */
+  const int64_t* shape; /* `dimensions` sizes; row-major */
+  size_t dimensions;
+  const void* data;
+  size_t size; /* bytes */
+} weft_tensor;
+
+/* Copies the weights; `*weights` does not change with the session and outlives it. If the model is
+ * unknown or not trained: WEFT_USER, and `*weights` is NULL. */
+int weft_session_weights(weft_session* session, const char* model, weft_weights** weights);
+int64_t weft_weights_step(const weft_weights* weights); /* steps completed */
+size_t weft_weights_count(const weft_weights* weights);
+/* A tensor, ordered by name, valid until weft_weights_free(). NULL: no such index. */
+const weft_tensor* weft_weights_tensor(const weft_weights* weights, size_t index);
+void weft_weights_free(weft_weights* weights); /* NULL: does nothing */
 
 #ifdef __cplusplus
 }
