@@ -6,7 +6,7 @@ FUZZ_SECONDS ?= 300
 PREFIX       ?= /usr/local
 
 .DEFAULT_GOAL := weft
-.PHONY: weft demo lib install test test-gpu test-thorough bench bench-gpu bench-peers bench-faults bench-wires goldens fuzz format lint clean help
+.PHONY: weft demo lib wheel install test test-gpu test-thorough bench bench-gpu bench-peers bench-faults bench-wires goldens fuzz format lint clean help
 
 weft: ## build the program, build/release/weft (plain `make`)
 	@scripts/setup.sh build
@@ -19,6 +19,11 @@ demo: weft ## run examples/demo.weft: plan, prove and run a training step on 4 r
 lib: ## build the library for C, build/release/libweft.so
 	@scripts/setup.sh build
 	@scripts/build.sh release $(JOBS) weft_library
+
+wheel: ## build the wheel for Python, build/release/weft-*.whl (docs/python.md)
+	@scripts/setup.sh build wheel
+	@scripts/build.sh release $(JOBS) installed
+	@python3 python/weft_wheel.py --build build/release --out build/release
 
 install: ## install program, library and headers under DESTDIR and PREFIX (/usr/local)
 	@scripts/setup.sh build

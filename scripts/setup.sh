@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# setup.sh PURPOSE... -- installs the packages that are missing for build, test, bench, format or
-# lint.
+# setup.sh PURPOSE... -- installs the packages that are missing for build, test, wheel, bench, format
+# or lint.
 #
 # Uses apt, with sudo if not root, on Debian 12, Ubuntu 24.04 and similar. Other systems get a list
 # of the requirements. If nothing is missing, it only runs dpkg-query once.
@@ -50,6 +50,10 @@ test  may  openmpi-bin                   Open MPI's mpirun       tests of the mp
 test  may  libmpich-dev                  MPICH                   the mpi transport over MPICH
 test  may  mpich                         MPICH's mpiexec         tests of the mpi transport
 test  may  iproute2                      ip and tc               tests across hosts (network namespaces)
+test  may  python3-venv                  Python's venv           tests of the wheel for Python
+test  may  python3-numpy                 NumPy                   tests of arrays in Python
+wheel must python3                       Python 3.8 or later     writes the wheel
+wheel may  binutils                      strip and readelf       a smaller wheel
 bench may  libopenmpi-dev                Open MPI                what collectives are measured against
 bench may  openmpi-bin                   Open MPI's mpirun       what collectives are measured against
 bench may  libmpich-dev                  MPICH                   what collectives are measured against

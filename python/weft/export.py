@@ -27,7 +27,8 @@ try:
 except ImportError:
     sys.exit("error: weft.export needs PyTorch\n  python3-torch of the distribution, or pip install torch")
 
-from .lower import Lowering
+from . import _library
+from .lower import Lowering, without_prefix
 from .trace import NotUnderstood, WithLoss, argument_names, trace
 
 
@@ -36,7 +37,7 @@ def as_tuple(value):
 
 
 def find_program(given):
-    program = given or os.environ.get("WEFT") or shutil.which("weft")
+    program = given or os.environ.get("WEFT") or _library.program() or shutil.which("weft")
     if not program:
         raise NotUnderstood("the program weft is not on the path: --weft PROGRAM, or --onnx FILE, which needs none")
     return program
@@ -55,7 +56,7 @@ def export_onnx(model, inputs, path, name="model", loss=None, targets=()):
     notes = set()
     traced = trace(module, inputs + targets, names, notes)
     if loss is not None:  # tensors keep their names within the model
-        traced.sources = {node: (kind, own.removeprefix("model.") if kind != "input" else own, tensor)
+        traced.sources = {node: (kind, own if kind == "input" else without_prefix(own, "model."), tensor)
                           for node, (kind, own, tensor) in traced.sources.items()}
     lowering = Lowering(traced, name)
     lowering.run().save(path)

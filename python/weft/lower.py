@@ -25,8 +25,12 @@ class Value:
         self.name, self.shape = name, tuple(shape)
 
 
+def without_prefix(text, prefix):
+    return text[len(prefix):] if text.startswith(prefix) else text
+
+
 def short(node):
-    return str(node.target).removeprefix("aten.")
+    return without_prefix(str(node.target), "aten.")
 
 
 def elements(shape):

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <cstring>
+#include <map>
 #include <memory>
 #include <regex>
 #include <string>
@@ -131,6 +134,85 @@ TEST(CSession, ReturnsAnswersOneByOneOnRequest) {
   EXPECT_EQ(seen, (std::vector<std::string>{"search_limit = 3\n", "search_limit = 4\n"}));
   weft_session_on_answer(session.get(), nullptr, nullptr);
   EXPECT_EQ(execute(session, "SET search_limit = 5").text(), "search_limit = 5\n");
+}
+
+// The whole search would take minutes: that the test ends shows that a callback can interrupt it.
+TEST(CSession, ReportsProgressAndInterruptsASearch) {
+  const SessionHandle session = open_session();
+  struct Seen {
+    weft_session* session;
+    std::string model;
+    std::int64_t candidates = 0, trainings = 0;
+    double seconds = 0;
+  } seen{session.get(), {}, 0, 0, 0};
+  weft_session_on_progress(
+      session.get(), [](const weft_progress*, void* data) { ++static_cast<Seen*>(data)->trainings; }, &seen);
+  weft_session_on_search(
+      session.get(),
+      [](const weft_search_progress* progress, void* data) {
+        Seen& to = *static_cast<Seen*>(data);
+        to.model = progress->model;
+        to.candidates = progress->candidates;
+        to.seconds = progress->seconds;
+        if (progress->best_seconds > 0) weft_session_interrupt(to.session);
+      },
+      &seen);
+  const Executed executed =
+      execute(session, "EXPLAIN TRAIN gpt2 ON superpod WITH (b = 1024, planning_seconds = 1000)", WEFT_JSON);
+  ASSERT_EQ(executed.status, WEFT_OK) << executed.error()->report;
+  EXPECT_NE(executed.text().find("the search was interrupted"), std::string::npos) << executed.text();
+  EXPECT_EQ(seen.model, "gpt2");
+  EXPECT_GT(seen.candidates, 0);
+  EXPECT_GT(seen.seconds, 0);
+  EXPECT_EQ(seen.trainings, 0) << "a search is not a training";
+}
+
+TEST(CSession, JsonCanIncludeTheReport) {
+  const SessionHandle session = open_session();
+  const char* statement = "EXPLAIN TRAIN digits_mlp ON dgx1 WITH (b = 4096)";
+  const std::string without = execute(session, statement, WEFT_JSON).text();
+  const std::string with = execute(session, statement, WEFT_JSON_WITH_REPORT).text();
+  EXPECT_EQ(without.find("\"report\":"), std::string::npos);
+  EXPECT_NE(with.find("\"report\":\"TRAIN digits_mlp on dgx1 (8 v100): b = 4096"), std::string::npos) << with;
+  EXPECT_EQ(execute(session, "SET search_limit = 4", WEFT_JSON_WITH_REPORT).text(),
+            "{\"set\":\"search_limit\",\"value\":\"4\"}\n");
+}
+
+TEST(CSession, ReturnsTrainedWeights) {
+  const SessionHandle session = open_session();
+  weft_weights* weights = nullptr;
+  EXPECT_EQ(weft_session_weights(session.get(), "digits_mlp", &weights), WEFT_USER);
+  EXPECT_STREQ(weft_last_error(), "digits_mlp is not trained yet");
+  EXPECT_EQ(weft_session_weights(session.get(), "digits_mpl", &weights), WEFT_USER);
+  EXPECT_STREQ(weft_last_error(), "unknown model: digits_mpl");
+  EXPECT_EQ(weft_session_weights(session.get(), nullptr, &weights), WEFT_USER);
+  EXPECT_EQ(weights, nullptr);
+  EXPECT_EQ(weft_weights_count(nullptr), 0U);
+  EXPECT_EQ(weft_weights_tensor(nullptr, 0), nullptr);
+  weft_weights_free(nullptr);
+
+  const std::string train =
+      "TRAIN digits_mlp FROM '" WEFT_SOURCE_DIR "/examples/digits.csv.gz' STEPS 2 WITH (optimizer = momentum)";
+  ASSERT_EQ(execute(session, train.c_str()).status, WEFT_OK);
+  ASSERT_EQ(weft_session_weights(session.get(), "digits_mlp", &weights), WEFT_OK);
+  ASSERT_EQ(execute(session, train.c_str()).status, WEFT_OK);  // the copy stays at step 2
+  EXPECT_EQ(weft_weights_step(weights), 2);
+  std::map<std::string, std::vector<std::int64_t>> shapes;
+  for (std::size_t i = 0; i < weft_weights_count(weights); ++i) {
+    const weft_tensor& tensor = *weft_weights_tensor(weights, i);
+    shapes[tensor.name] = {tensor.shape, tensor.shape + tensor.dimensions};
+    if (std::string(tensor.name) != "w1") continue;
+    EXPECT_STREQ(tensor.dtype, "f32");
+    ASSERT_EQ(tensor.size, 64U * 128 * sizeof(float));
+    std::vector<float> values(64 * 128);
+    std::memcpy(values.data(), tensor.data, tensor.size);
+    EXPECT_TRUE(std::ranges::all_of(values, [](float value) { return std::isfinite(value); }));
+    EXPECT_TRUE(std::ranges::any_of(values, [](float value) { return value != 0; }));
+  }
+  EXPECT_EQ(shapes["w1"], (std::vector<std::int64_t>{64, 128}));
+  EXPECT_EQ(shapes["b2"], (std::vector<std::int64_t>{10}));
+  EXPECT_EQ(weft_weights_tensor(weights, weft_weights_count(weights)), nullptr);
+  weft_weights_free(weights);
 }
 
 constexpr const char* kLongTraining =

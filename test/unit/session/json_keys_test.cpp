@@ -83,6 +83,7 @@ std::set<std::string> written() {
        }) {
     Session session;
     session.format = Format::json;
+    session.with_report = true;
     const Reply reply = session.execute(statement);
     EXPECT_EQ(reply.exit_code, ExitCode::ok) << statement << "\n" << reply.complaint;
     const Json json = Json::parse(reply.output, nullptr, false);
