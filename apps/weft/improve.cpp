@@ -15,6 +15,10 @@ Result<session::Reply> run_improve(int argc, char** argv) {
   app.add_option("--megatron", improve.megatron);
   app.add_option("--deepspeed", improve.deepspeed);
   app.add_option("--torchtitan", improve.torchtitan);
+  app.add_option("--nemo", improve.nemo);
+  app.add_option("--bridge", improve.bridge);
+  app.add_option("--accelerate", improve.accelerate);
+  app.add_option("--maxtext", improve.maxtext);
   app.add_option("--model", improve.model);
   app.add_option("--on", improve.on);
   app.add_option("--stack", improve.stack);

@@ -1,7 +1,7 @@
-// Any text is a recipe or a user error, in each of four formats. A printed recipe reads back.
+// Any text is a recipe or a user error, in each format. A printed recipe reads back.
 
 #include "promise.h"
-#include "weft/translate/recipe/languages.h"
+#include "weft/translate/recipe/language.h"
 
 using weft::fuzz::promise;
 using namespace weft::recipe;
@@ -16,8 +16,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto again = read_megatron(print_megatron(*recipe).text);
     promise(!again.ok() || same_plan(*recipe, *again), "printed flags mean the same", text);
   }
-  if (const auto recipe = read_deepspeed(text, 8); user(recipe)) print_deepspeed(*recipe);
-  if (const auto recipe = read_torchtitan(text); user(recipe)) print_torchtitan(*recipe);
+  for (const Language language : kLanguages)
+    if (const auto recipe = read(language, text, 8); user(recipe)) {
+      print(language, *recipe);
+      Recipe better = *recipe;
+      better.devices = 8;
+      better.micro_batch = 1;
+      rewrite(language, text, *recipe, better);
+    }
   if (const auto recipe = read_dtensor(text); user(recipe)) {
     const auto again = read_dtensor(print_dtensor(*recipe).text);
     promise(again.ok(), "printed placements read back", text);

@@ -3,7 +3,8 @@
 // drop       = DROP ( DEVICE | CLUSTER | STACK | FUNCTION | LAYER | MODEL ) name
 // explain    = EXPLAIN [ ANALYZE ] [ VERBOSE ] [ "(" option {"," option} ")" ] run
 // option     = ANALYZE | VERBOSE
-//            | FORMAT ( text | json | plan | megatron | deepspeed | torchtitan | dtensor )
+//            | FORMAT ( text | json | plan | megatron | deepspeed | torchtitan | nemo | bridge
+//                     | accelerate | maxtext | dtensor )
 //            | name [ value ]
 // run        = ( TRAIN | INFER ) name { ON target | FROM data | STEPS count | INTO string | WITH
 // settings }
@@ -124,14 +125,16 @@ const Statement* Grammar::explain() {
 
 Format Grammar::format() {
   static constexpr auto kFormats = std::to_array<std::string_view>(
-      {"text", "json", "plan", "megatron", "deepspeed", "torchtitan", "dtensor"});
+      {"text", "json", "plan", "megatron", "deepspeed", "torchtitan", "nemo", "bridge", "accelerate", "maxtext",
+       "dtensor"});
   const std::string_view word = lexeme(token_.span);
   for (std::size_t i = 0; i < kFormats.size(); ++i) {
     if (!same_word(word, kFormats[i])) continue;
     advance();
     return static_cast<Format>(i);
   }
-  fail_expected("text, json, plan, megatron, deepspeed, torchtitan or dtensor after FORMAT",
+  fail_expected("text, json, plan, megatron, deepspeed, torchtitan, nemo, bridge, accelerate, maxtext or "
+                "dtensor after FORMAT",
                 did_you_mean(word, kFormats));
   return {};
 }

@@ -212,7 +212,19 @@ struct Run : Statement {
 };
 
 // The format of a printed plan. The last four are formats of other tools.
-enum class Format : std::uint8_t { text, json, plan, megatron, deepspeed, torchtitan, dtensor };
+enum class Format : std::uint8_t {
+  text,
+  json,
+  plan,
+  megatron,
+  deepspeed,
+  torchtitan,
+  nemo,
+  bridge,
+  accelerate,
+  maxtext,
+  dtensor
+};
 struct Option {  // an EXPLAIN option beyond ANALYZE, VERBOSE and FORMAT
   Name name;
   std::optional<Value> value;

@@ -86,12 +86,7 @@ const FieldRecipe kField[] = {
 };
 
 Result<Recipe> read_in(Language language, std::string_view text, std::int64_t devices) {
-  switch (language) {
-    case Language::megatron: return read_megatron(text);
-    case Language::deepspeed: return read_deepspeed(text, devices);
-    case Language::torchtitan: break;
-  }
-  return read_torchtitan(text);
+  return read(language, text, devices);
 }
 
 TEST(FieldRecipes, RoundTrip) {

@@ -40,7 +40,8 @@ TEST(Megatron, ReadsACommand) {
   EXPECT_EQ(recipe.precision, Precision::bf16);
   EXPECT_TRUE(recipe.sequence_parallel);
   EXPECT_EQ(recipe.model.key_heads, 8);
-  EXPECT_TRUE(recipe.notes.empty());
+  EXPECT_EQ(recipe.notes, std::vector<std::string>{
+                              "not part of the estimate, kept unchanged: --lr, --data-path, --swiglu"});
 }
 
 TEST(Megatron, PrintsWhatItReads) {
@@ -63,9 +64,10 @@ TEST(Megatron, PrintsWhatItReads) {
 --num-layers 80 \
 --hidden-size 8192 \
 --num-attention-heads 64 \
---group-query-attention --num-query-groups 8 \
+--group-query-attention \
+--num-query-groups 8 \
 --lr 1.5e-4 \
---data-path 0.3 my data 0.7 other \
+--data-path 0.3 "my data" 0.7 other \
 --swiglu
 )");
   const Recipe again = read(written.text);

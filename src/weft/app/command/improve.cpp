@@ -19,8 +19,10 @@
 #include "weft/app/session/state.h"
 #include "weft/base/file.h"
 #include "weft/language/bind.h"
+#include "weft/planner/search/distribution/fold.h"
 #include "weft/planner/step/plan_for.h"
 #include "weft/translate/imports/hugging_face.h"
+#include "weft/translate/recipe/model_shape.h"
 
 namespace weft::command {
 namespace {
@@ -40,8 +42,14 @@ struct GivenRecipe {
 bool is_of_a_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-'; }
 
 // The flag or key that a message starts with or names first: "--bf16 and --fp16 ..",
-// "zero_optimization.stage: ..".
+// "zero_optimization.stage: ..", "unknown key: zero".
 std::string_view named_in(std::string_view message, Language language) {
+  for (const std::string_view unknown : {"unknown setting: ", "unknown key: "})
+    if (message.starts_with(unknown)) {
+      const std::string_view path = message.substr(unknown.size());
+      const std::size_t dot = path.rfind('.');
+      return dot == std::string_view::npos ? path : path.substr(dot + 1);
+    }
   std::size_t begin = language == Language::megatron ? message.find("--") : 0, end = begin;
   if (begin == std::string_view::npos) return {};
   for (; end < message.size() && (is_of_a_name(message[end]) || message[end] == '.'); ++end)
@@ -64,35 +72,12 @@ Span find_word(std::string_view text, std::string_view word) {
 // The place in the configuration that an error refers to: the flag or key that the message names,
 // else the flag or key of the first parallel degree that it mentions.
 Span place_of(const GivenRecipe& given, const std::string& message) {
-  struct Words {
-    std::string_view about, megatron, deepspeed, torchtitan;
-  };
-  constexpr Words kWords[] = {
-      {"expert", "--expert-model-parallel-size", "", "expert_parallel_degree"},
-      {"virtual", "--num-virtual-stages-per-pipeline-rank", "", "pipeline_parallel_schedule"},
-      {"virtual", "--num-layers-per-virtual-pipeline-stage", "", ""},
-      {"tensor", "--tensor-model-parallel-size", "autotp_size", "tensor_parallel_degree"},
-      {"pipeline", "--pipeline-model-parallel-size", "", "pipeline_parallel_degree"},
-      {"context", "--context-parallel-size", "sequence_parallel_size", "context_parallel_degree"},
-      {"data", "--micro-batch-size", "train_micro_batch_size_per_gpu", "data_parallel_shard_degree"},
-      {"batch", "--global-batch-size", "train_batch_size", "global_batch_size"},
-      {"devices", "--world-size", "", ""},
-      {"devices", "--nnodes", "", ""},
-      {"devices", "--nproc-per-node", "", ""},
-      {"devices", "--nproc_per_node", "", ""},
-  };
   if (const Span named = find_word(given.text, named_in(message, given.language)); named.known())
     return named;
-  for (const Words& words : kWords) {
-    if (message.find(words.about) == std::string::npos) continue;
-    const std::string_view word = given.language == Language::megatron    ? words.megatron
-                                  : given.language == Language::deepspeed ? words.deepspeed
-                                                                          : words.torchtitan;
-    if (word.empty()) continue;
-    if (const std::size_t at = given.text.find(word); at != std::string::npos)
-      return Span{static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(word.size())};
-  }
-  return {};
+  const std::string_view setting = recipe::setting_about(given.language, message, given.text);
+  if (setting.empty()) return {};
+  return Span{static_cast<std::uint32_t>(given.text.find(setting)),
+              static_cast<std::uint32_t>(setting.size())};
 }
 
 Error placed_in(const GivenRecipe& given, Error error) {
@@ -101,34 +86,45 @@ Error placed_in(const GivenRecipe& given, Error error) {
   return error.span.known() ? session::in_text(given.text, std::move(error)) : error;
 }
 
+struct LanguageOption {
+  Language language;
+  std::string Improve::*given;
+};
+constexpr LanguageOption kOptions[] = {
+    {Language::megatron, &Improve::megatron},     {Language::deepspeed, &Improve::deepspeed},
+    {Language::torchtitan, &Improve::torchtitan}, {Language::nemo, &Improve::nemo},
+    {Language::bridge, &Improve::bridge},         {Language::accelerate, &Improve::accelerate},
+    {Language::maxtext, &Improve::maxtext}};
+
+// A command line instead of a file: flags, or overrides such as model.num_layers=32.
+bool is_command(Language language, const std::string& text) {
+  if (language == Language::megatron) return text.find("--") != std::string::npos;
+  const bool overrides = language == Language::nemo || language == Language::bridge || language == Language::maxtext;
+  return overrides && text.find('=') != std::string::npos;
+}
+
 Result<GivenRecipe> read_given(const Improve& request, std::int64_t devices) {
   GivenRecipe given;
-  const int languages = !request.megatron.empty() + !request.deepspeed.empty() + !request.torchtitan.empty();
-  if (languages != 1)
-    return user_error(fmt::format("expected one configuration, found {}", languages),
-                      "--megatron 'FLAGS', --deepspeed ds_config.json or --torchtitan job.toml");
-  const bool flags = request.megatron.find("--") != std::string::npos;
-  given.file = !request.deepspeed.empty()    ? request.deepspeed
-               : !request.torchtitan.empty() ? request.torchtitan
-               : flags                       ? std::string()
-                                             : request.megatron;
-  if (given.file.empty()) {
-    given.text = request.megatron;
-  } else {
-    WEFT_TRY(text, read_file(given.file, kMostRecipeBytes));
+  std::string text;
+  std::size_t found = 0;
+  for (const LanguageOption& option : kOptions)
+    if (const std::string& one = request.*option.given; !one.empty()) {
+      ++found;
+      given.language = option.language;
+      text = one;
+    }
+  if (found != 1)
+    return user_error(fmt::format("expected one configuration, found {}", found),
+                      "--megatron 'FLAGS', --deepspeed ds_config.json, --torchtitan job.toml, --nemo, --bridge, "
+                      "--accelerate or --maxtext FILE");
+  if (is_command(given.language, text)) {
     given.text = std::move(text);
+  } else {
+    given.file = std::move(text);
+    WEFT_TRY(content, read_file(given.file, kMostRecipeBytes));
+    given.text = std::move(content);
   }
-  auto read = [&]() -> Result<Recipe> {
-    if (!request.deepspeed.empty()) {
-      given.language = Language::deepspeed;
-      return recipe::read_deepspeed(given.text, devices);
-    }
-    if (!request.torchtitan.empty()) {
-      given.language = Language::torchtitan;
-      return recipe::read_torchtitan(given.text);
-    }
-    return recipe::read_megatron(given.text);
-  }();
+  auto read = recipe::read(given.language, given.text, devices);
   if (!read.ok()) return placed_in(given, std::move(read).error());
   given.recipe = std::move(*read);
   return given;
@@ -148,6 +144,17 @@ Status complete_recipe(const Improve& request, GivenRecipe& given, std::int64_t 
   };
   WEFT_TRY_STATUS(take(request.batch, recipe.global_batch, "--batch", "a batch"));
   WEFT_TRY_STATUS(take(request.sequence, recipe.sequence, "--sequence", "sequences"));
+  if (recipe.global_batch == 0) {
+    recipe.devices = devices;
+    // One pass per step and replica.
+    const std::int64_t data = recipe.data_degree();
+    recipe.global_batch = recipe.default_batch;
+    if (recipe.global_batch == 0 && __builtin_mul_overflow(recipe.micro_batch, data, &recipe.global_batch))
+      recipe.global_batch = 0;
+    if (recipe.global_batch > 0)
+      recipe.notes.push_back(fmt::format("the batch is not given: {} per step, the default of {}",
+                                         recipe.global_batch, recipe::name(given.language)));
+  }
   if (Status checked = recipe::check(recipe, devices); !checked.ok())
     return placed_in(given, std::move(checked).error());
   recipe.devices = devices;
@@ -196,13 +203,30 @@ Result<ImproveModel> find_model(language::Catalog& catalog, const std::string& r
   return model;
 }
 
-// The software that runs a configuration of this format.
-std::string stack_of(Language language) {
-  switch (language) {
-    case Language::megatron: return "megatron";
-    case Language::deepspeed: return "deepspeed";
-    case Language::torchtitan: return "torchtitan";
+// Sizes that the configuration states are those of the model; the others are filled in.
+Status complete_model(const GivenRecipe& given, const recipe::RecipeEstimator& pricer,
+                      const std::string& model, Recipe& recipe) {
+  const plan::Graph& graph = *pricer.problem().plan;
+  const std::vector<std::int64_t> iterations = search::layers_of_nodes(graph);
+  const recipe::ModelShape actual = recipe::model_shape(
+      graph, pricer.roles(), iterations.empty() ? 0 : std::ranges::max(iterations) + 1);
+  const std::pair<std::int64_t recipe::ModelShape::*, std::string_view> sizes[] = {
+      {&recipe::ModelShape::layers, "layers"},         {&recipe::ModelShape::hidden, "hidden size"},
+      {&recipe::ModelShape::inner, "inner size"},      {&recipe::ModelShape::heads, "attention heads"},
+      {&recipe::ModelShape::key_heads, "key heads"},   {&recipe::ModelShape::experts, "experts"}};
+  for (const auto& [size, what] : sizes) {
+    std::int64_t& stated = recipe.model.*size;
+    const std::int64_t found = actual.*size;
+    if (stated != 0 && found != 0 && stated != found) {
+      Error error = user_error(
+          fmt::format("the configuration and the model {} differ: {} of {} and {}", model, what, stated, found),
+          "give the model that the configuration trains");
+      return placed_in(given, std::move(error));
+    }
+    if (stated == 0) stated = found;
   }
+  for (Status checked : {recipe::check(recipe, recipe.devices), recipe::check_in(given.language, recipe)})
+    if (!checked.ok()) return placed_in(given, std::move(checked).error());
   return {};
 }
 
@@ -219,15 +243,18 @@ class Improver {
     WEFT_TRY(cluster, session::find_described_cluster(request_.on));
     cluster.name = cluster.name.empty() ? "cluster" : cluster.name;
     WEFT_TRY(given, read_given(request_, cluster.devices()));
+    const Recipe as_read = given.recipe;
     WEFT_TRY_STATUS(complete_recipe(request_, given, cluster.devices()));
     WEFT_TRY(model, find_model(state_.catalog, request_.model));
     state_.catalog.clusters.insert_or_assign(cluster.name, cluster);
     state_.settings.seconds = request_.seconds;
 
     WEFT_TRY(problem, RecipeProblem::make(state_, model.name, cluster.name, given.recipe,
-                                          request_.stack.empty() ? stack_of(given.language) : request_.stack,
+                                          request_.stack.empty() ? std::string(recipe::stack_of(given.language))
+                                                                : request_.stack,
                                           request_.interrupted));
     recipe::RecipeEstimator& pricer = problem->pricer();
+    WEFT_TRY_STATUS(complete_model(given, pricer, model.name, given.recipe));
     auto found = recipe::improve(pricer, given.recipe, {.language = given.language});
     if (!found.ok()) return placed_in(given, std::move(found).error());
 
@@ -238,8 +265,12 @@ class Improver {
     text.precision = precision_word(given.recipe.precision);
     text.improvement = &*found;
     text.language = given.language;
-    text.before = print(given.language, found->today.recipe);
-    if (found->better) text.after = print(given.language, found->better->recipe);
+    if (found->better) {
+      recipe::Rewritten rewritten =
+          recipe::rewrite(given.language, given.text, as_read, found->better->recipe);
+      text.before.text = std::move(rewritten.before);
+      text.after = std::move(rewritten.after);
+    }
     text.notes = given.recipe.notes;
     text.notes.insert(text.notes.end(), model.notes.begin(), model.notes.end());
     text.notes.insert(text.notes.end(), found->today.spread.notes.begin(), found->today.spread.notes.end());

@@ -2,9 +2,9 @@
 //
 //   weft improve --megatron '--tensor-model-parallel-size 8 ...' --model config.json --on superpod
 //
-// Exactly one of the three recipe formats is given. Batch size and sequence length come from the
+// Exactly one of the recipe formats is given. Batch size and sequence length come from the
 // configuration; `batch` and `sequence` supply them if it does not. The better configuration is
-// written in the same format.
+// written as the given text with what changes.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -18,6 +18,10 @@ struct Improve {
   std::string megatron;    // flags, a command that contains them, or a file with either
   std::string deepspeed;   // ds_config.json
   std::string torchtitan;  // job.toml
+  std::string nemo;        // NeMo's YAML, or overrides: trainer.strategy.tensor_model_parallel_size=8
+  std::string bridge;      // Megatron Bridge's, likewise: model.tensor_model_parallel_size=8
+  std::string accelerate;  // Hugging Face Accelerate's FSDP configuration
+  std::string maxtext;     // MaxText's YAML, or overrides: ici_fsdp_parallelism=8
   std::string model;       // a config.json, a script (its last model is used), or a shipped model
   std::string stack;       // the software that runs the configuration; empty: that of its format
   std::string on;          // a cluster's name, or a script (its last cluster is used)

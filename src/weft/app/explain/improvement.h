@@ -21,7 +21,7 @@ struct ImprovementText {
   const recipe::Improvement* improvement = nullptr;
   recipe::Language language = recipe::Language::megatron;
   recipe::Written before,
-      after;  // both printed by the format's writer; `after` is empty if nothing is better
+      after;  // the user's text, and the text with what changes; empty if nothing is better
   std::vector<std::string> notes;
   double seconds = 0;  // search time
 };

@@ -13,6 +13,7 @@
 #include "weft/planner/step/plan_for.h"
 #include "weft/planner/step/statement_pipeline.h"
 #include "weft/translate/recipe/improve.h"
+#include "weft/translate/recipe/model_form.h"
 #include "weft/translate/recipe/model_shape.h"
 
 namespace weft::session {
@@ -27,6 +28,10 @@ std::optional<Language> language_of(Form form) {
     case Form::megatron: return Language::megatron;
     case Form::deepspeed: return Language::deepspeed;
     case Form::torchtitan: return Language::torchtitan;
+    case Form::nemo: return Language::nemo;
+    case Form::bridge: return Language::bridge;
+    case Form::accelerate: return Language::accelerate;
+    case Form::maxtext: return Language::maxtext;
     default: return std::nullopt;  // dtensor placements are not a launcher's language
   }
 }
@@ -48,6 +53,8 @@ recipe::Precision precision_of(plan::DType dtype) {
 Recipe recipe_of_statement(const Prepared& prepared, const distribute::IndexRoles& roles, std::int64_t rows) {
   Recipe recipe;
   recipe.devices = prepared.ranks;
+  // The innermost of several axes is within a host.
+  if (prepared.target.axes.size() > 1) recipe.per_node = prepared.target.axes.back().size;
   recipe.global_batch = rows;
   for (const auto& [name, size] : prepared.named_sizes())
     if (!roles.sequence.empty() && name == roles.sequence.front()) recipe.sequence = size;
@@ -56,9 +63,14 @@ Recipe recipe_of_statement(const Prepared& prepared, const distribute::IndexRole
   return recipe;
 }
 
-// Flags that pretrain_gpt.py needs to start, besides those in the recipe. The data is mocked.
-void add_megatron_flags(Recipe& recipe, const Prepared& prepared) {
+// Flags that pretrain_gpt.py needs to start, besides those in the recipe. The data is mocked, and the
+// tokenizer only has the vocabulary's size.
+void add_megatron_flags(Recipe& recipe, const Prepared& prepared, const plan::Graph& graph,
+                        const distribute::IndexRoles& roles) {
   if (recipe.model.heads == 0) return;  // not a model of pretrain_gpt.py
+  const recipe::ModelForm form = recipe::model_form(graph, roles, recipe.model);
+  for (const auto& [flag, value] : recipe::megatron_form_flags(form, recipe.model))
+    recipe.others.emplace_back("--" + flag, value);
   recipe.others.emplace_back("--max-position-embeddings", fmt::format("{}", recipe.sequence));
   recipe.others.emplace_back("--vocab-size", fmt::format("{}", std::exchange(recipe.model.words, 0)));
   recipe.others.emplace_back("--tokenizer-type", "NullTokenizer");
@@ -175,8 +187,11 @@ Answer explain_recipe(const Session::State& state, const Context& context, const
   const std::vector<std::int64_t> iterations = search::layers_of_nodes(*pricer.problem().plan);
   const std::int64_t layers = iterations.empty() ? 0 : std::ranges::max(iterations) + 1;
   plain.model = recipe::model_shape(*pricer.problem().plan, pricer.roles(), layers);
-  if (form == Form::megatron) add_megatron_flags(plain, prepared);
+  if (form == Form::megatron) add_megatron_flags(plain, prepared, *pricer.problem().plan, pricer.roles());
   const recipe::GatheredRecipe gathered = gather(chosen, pricer.roles(), plain);
+  // The program is yet to be written, so it can checkpoint its layers as the plan does.
+  if (form == Form::deepspeed && gathered.recipe.recompute == recipe::Recompute::full)
+    plain.recompute = recipe::Recompute::full;
   plain.data = plain.devices;
   const auto language = language_of(form);
   WEFT_TRY(said, nearest_in(language, pricer, gathered, plain));

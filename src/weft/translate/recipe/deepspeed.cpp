@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "weft/base/nearest.h"
 #include "weft/formats/json_node.h"
 #include "weft/formats/value.h"
+#include "weft/translate/recipe/fields.h"
 #include "weft/translate/recipe/languages.h"
 
 namespace weft::recipe {
@@ -55,6 +55,11 @@ constexpr std::string_view kKept[] = {"optimizer",
                                       "pipeline",
                                       "seed"};
 
+// With "auto" the Hugging Face trainer supplies its arguments; these are their defaults.
+constexpr std::int64_t kTrainerBatch = 8;  // --per_device_train_batch_size
+
+bool is_auto(const Json& json, const char* key) { return json.contains(key) && json[key] == "auto"; }
+
 // An integer of at least 1; 0 if it is absent or "auto".
 Result<std::int64_t> count_at(const JsonNode& node, const Json& json, const char* key) {
   if (!node.has(key) || json[key] == "auto") return std::int64_t{0};
@@ -62,11 +67,16 @@ Result<std::int64_t> count_at(const JsonNode& node, const Json& json, const char
   return std::int64_t{count};
 }
 
-Result<bool> enabled(const JsonNode& top, const Json& json, const char* key) {
+Result<bool> enabled(const JsonNode& top, const Json& json, const char* key, Recipe& recipe) {
   if (!top.has(key)) return false;
   WEFT_TRY(node, top.at(key));
   WEFT_TRY_STATUS(node.expect_object());
-  if (json[key].contains("enabled") && json[key]["enabled"] == "auto") return false;
+  if (json[key].contains("enabled") && json[key]["enabled"] == "auto") {
+    recipe.notes.push_back(fmt::format(
+        "{}.enabled auto: the trainer's --{}, off by default; write true if the program sets it", key,
+        std::string_view(key) == "fp16" ? "fp16" : "bf16"));
+    return false;
+  }
   return node.truth("enabled", true);
 }
 
@@ -74,6 +84,7 @@ Result<bool> offloads(const JsonNode& zero, const Json& json, const char* key) {
   if (!zero.has(key) || json[key].is_null()) return false;
   WEFT_TRY(node, zero.at(key));
   WEFT_TRY_STATUS(node.expect_object());
+  if (!node.has("device")) return false;
   WEFT_TRY(device, node.text("device"));
   if (device == "none") return false;
   if (device == "cpu" || device == "nvme") return true;
@@ -94,6 +105,7 @@ Status read_zero(const JsonNode& top, const Json& json, Recipe& recipe) {
   WEFT_TRY(zero, top.at("zero_optimization"));
   WEFT_TRY_STATUS(zero.expect_object());
   const Json& own = json["zero_optimization"];
+  if (is_auto(own, "stage")) return zero.error("stage: expected 0 to 3, found 'auto'", "the trainer does not fill it in");
   if (zero.has("stage")) {
     WEFT_TRY(stage, zero.whole("stage", 0, 3));
     recipe.zero = stage;
@@ -115,9 +127,6 @@ Status read_zero(const JsonNode& top, const Json& json, Recipe& recipe) {
       WEFT_TRY(size, zero.number(key, 1));
       if (size > 1) recipe.notes.push_back(fmt::format("zero_optimization.{} is kept unchanged", key));
     }
-  Json kept = own;
-  for (const char* key : {"stage", "overlap_comm", "reduce_bucket_size", "cpu_offload"}) kept.erase(key);
-  if (!kept.empty()) recipe.others.emplace_back("zero_optimization", kept.dump());
   return {};
 }
 
@@ -126,6 +135,19 @@ Status read_batches(const JsonNode& top, const Json& json, std::int64_t devices,
   WEFT_TRY(micro, count_at(top, json, "train_micro_batch_size_per_gpu"));
   WEFT_TRY(passes, count_at(top, json, "gradient_accumulation_steps"));
   recipe.devices = devices;
+  // The trainer fills in its batch per device and its number of accumulation steps, 1.
+  if (micro == 0 && global == 0 && is_auto(json, "train_micro_batch_size_per_gpu")) {
+    micro = kTrainerBatch;
+    recipe.notes.push_back(
+        fmt::format("train_micro_batch_size_per_gpu auto: the trainer's --per_device_train_batch_size, {} by "
+                    "default",
+                    kTrainerBatch));
+  }
+  if (passes == 0 && is_auto(json, "gradient_accumulation_steps") && (global == 0 || micro == 0)) {
+    passes = 1;
+    recipe.notes.push_back(
+        "gradient_accumulation_steps auto: the trainer's --gradient_accumulation_steps, 1 by default");
+  }
   std::int64_t data = recipe.data_degree();
   if (data == 0 && global > 0 && micro > 0 && passes > 0) {
     if (global % micro != 0 || global / micro % passes != 0)
@@ -149,12 +171,21 @@ Status read_batches(const JsonNode& top, const Json& json, std::int64_t devices,
       return user_error(
           fmt::format("train_batch_size is not micro-batch x accumulation x data: {} and {} x {} x {}",
                       global, micro, passes, data));
-  } else if (passes > 0) {
-    recipe.others.emplace_back("gradient_accumulation_steps", std::to_string(passes));
   }
   recipe.micro_batch = micro;
   recipe.global_batch = global;
   return {};
+}
+
+// Keeps what the plan does not state, with its numbers as written.
+void keep_as_written(std::string_view text, Recipe& recipe) {
+  constexpr std::string_view kStated[] = {"fp16.enabled", "bf16.enabled", "bfloat16.enabled",
+                                          "zero_optimization.cpu_offload"};
+  const Settings stated = settings_deepspeed(recipe);
+  for (const Setting& setting : settings_in(Syntax::json, text))
+    if (setting.text != "\"auto\"" && find(stated, setting.path) == nullptr &&
+        std::ranges::find(kStated, setting.path) == std::end(kStated))
+      recipe.others.emplace_back(setting.path, setting.text);
 }
 
 }  // namespace
@@ -166,15 +197,18 @@ Result<Recipe> read_deepspeed(std::string_view text, std::int64_t devices) {
   Recipe recipe;
   std::vector<std::string_view> known(std::begin(kRead), std::end(kRead));
   known.insert(known.end(), std::begin(kKept), std::end(kKept));
+  std::vector<std::string> names;
   for (const auto& [key, value] : json.items()) {
     if (std::ranges::find(kRead, key) != std::end(kRead)) continue;
     if (std::ranges::find(kKept, key) == std::end(kKept)) {
-      if (const std::string hint = did_you_mean(key, known); !hint.empty())
+      if (const std::string hint = misspelling_hint(key, known); !hint.empty())
         return user_error(fmt::format("unknown key: {}", formats::shown(key)), hint);
       recipe.notes.push_back(fmt::format("unknown, passed through: {}", formats::shown(key)));
+    } else {
+      names.push_back(key);
     }
-    recipe.others.emplace_back(key, value.dump(-1, ' ', false, Json::error_handler_t::replace));
   }
+  note_kept(recipe, names);
   WEFT_TRY_STATUS(read_zero(top, json, recipe));
   if (top.has("tensor_parallel")) {
     WEFT_TRY(tensor, top.at("tensor_parallel"));
@@ -187,9 +221,9 @@ Result<Recipe> read_deepspeed(std::string_view text, std::int64_t devices) {
   WEFT_TRY(slices, count_at(top, json, "sequence_parallel_size"));
   if (slices > 1) recipe.context = slices;
   WEFT_TRY_STATUS(read_batches(top, json, devices, recipe));
-  WEFT_TRY(half, enabled(top, json, "fp16"));
-  WEFT_TRY(brain, enabled(top, json, "bf16"));
-  WEFT_TRY(older, enabled(top, json, "bfloat16"));
+  WEFT_TRY(half, enabled(top, json, "fp16", recipe));
+  WEFT_TRY(brain, enabled(top, json, "bf16", recipe));
+  WEFT_TRY(older, enabled(top, json, "bfloat16", recipe));
   if (half && (brain || older)) return user_error("fp16 and bf16 are mutually exclusive: both are enabled");
   if (half) recipe.precision = Precision::f16;
   if (brain || older) recipe.precision = Precision::bf16;
@@ -199,64 +233,47 @@ Result<Recipe> read_deepspeed(std::string_view text, std::int64_t devices) {
     // The section configures checkpoints that the program makes of its layers; their number only
     // sizes buffers.
     recipe.recompute = Recompute::full;
+    recipe.notes.emplace_back(
+        "activation_checkpointing has an effect only if the model calls deepspeed.checkpointing.checkpoint; "
+        "estimated as called for each layer");
     WEFT_TRY(on_host, node.truth("cpu_checkpointing", false));
     if (on_host)
       recipe.notes.push_back("activations in host memory are not estimated: activation_checkpointing");
-    recipe.others.emplace_back("activation_checkpointing", json["activation_checkpointing"].dump());
   }
+  keep_as_written(text, recipe);
   WEFT_TRY_STATUS(check(recipe, devices));
   return recipe;
 }
 
-namespace {
-
-nlohmann::ordered_json checkpointing_of(const Recipe& recipe) {
-  for (const auto& [key, value] : recipe.others) {
-    if (key != "activation_checkpointing") continue;
-    auto kept = nlohmann::ordered_json::parse(value, nullptr, false);
-    if (kept.is_object()) return kept;
-  }
-  return {{"partition_activations", false}};
+Settings settings_deepspeed(const Recipe& recipe) {
+  Settings settings;
+  const auto put = [&](std::string_view path, std::string value) {
+    settings.push_back({std::string(path), std::move(value)});
+  };
+  if (recipe.global_batch > 0) put("train_batch_size", std::to_string(recipe.global_batch));
+  if (recipe.micro_batch > 0) put("train_micro_batch_size_per_gpu", std::to_string(recipe.micro_batch));
+  if (const std::int64_t passes = recipe.micro_batches(); passes > 0)
+    put("gradient_accumulation_steps", std::to_string(passes));
+  put("zero_optimization.stage", std::to_string(recipe.zero));
+  put("zero_optimization.overlap_comm", truth_text(recipe.overlap_reduce));
+  if (recipe.bucket > 0) put("zero_optimization.reduce_bucket_size", std::to_string(recipe.bucket));
+  if (recipe.offload_optimizer) put("zero_optimization.offload_optimizer.device", "\"cpu\"");
+  if (recipe.offload_parameters) put("zero_optimization.offload_param.device", "\"cpu\"");
+  if (recipe.precision == Precision::f16) put("fp16.enabled", "true");
+  if (recipe.precision == Precision::bf16 || recipe.precision == Precision::fp8) put("bf16.enabled", "true");
+  if (recipe.recompute == Recompute::full) put("activation_checkpointing.partition_activations", "false");
+  if (recipe.tensor > 1) put("tensor_parallel.autotp_size", std::to_string(recipe.tensor));
+  if (recipe.context > 1) put("sequence_parallel_size", std::to_string(recipe.context));
+  return settings;
 }
-
-}  // namespace
 
 Written print_deepspeed(const Recipe& recipe) {
   Written written;
-  nlohmann::ordered_json json = nlohmann::ordered_json::object();
-  if (recipe.global_batch > 0) json["train_batch_size"] = recipe.global_batch;
-  if (recipe.micro_batch > 0) json["train_micro_batch_size_per_gpu"] = recipe.micro_batch;
-  if (const std::int64_t passes = recipe.micro_batches(); passes > 0)
-    json["gradient_accumulation_steps"] = passes;
-  nlohmann::ordered_json zero;
-  zero["stage"] = recipe.zero;
-  zero["overlap_comm"] = recipe.overlap_reduce;
-  if (recipe.bucket > 0) zero["reduce_bucket_size"] = recipe.bucket;
-  if (recipe.offload_optimizer) zero["offload_optimizer"] = {{"device", "cpu"}};
-  if (recipe.offload_parameters) zero["offload_param"] = {{"device", "cpu"}};
-  for (const auto& [key, value] : recipe.others) {
-    if (key != "zero_optimization") continue;
-    auto kept = nlohmann::ordered_json::parse(value, nullptr, false);
-    if (!kept.is_object()) continue;
-    if (!recipe.offload_optimizer) kept.erase("offload_optimizer");
-    if (!recipe.offload_parameters) kept.erase("offload_param");
-    zero.update(kept);
-  }
-  json["zero_optimization"] = std::move(zero);
-  if (recipe.precision == Precision::f16) json["fp16"] = {{"enabled", true}};
-  if (recipe.precision == Precision::bf16 || recipe.precision == Precision::fp8)
-    json["bf16"] = {{"enabled", true}};
-  if (recipe.recompute == Recompute::full) json["activation_checkpointing"] = checkpointing_of(recipe);
-  if (recipe.tensor > 1) json["tensor_parallel"] = {{"autotp_size", recipe.tensor}};
-  if (recipe.context > 1) json["sequence_parallel_size"] = recipe.context;
-  for (const auto& [key, value] : recipe.others) {
-    // From another launcher, or already written.
-    if (key.starts_with("--") || key.find('.') != std::string::npos || key == "activation_checkpointing")
-      continue;
-    const auto parsed = nlohmann::ordered_json::parse(value, nullptr, false);
-    if (!parsed.is_discarded() && !json.contains(key)) json[key] = parsed;
-  }
-  written.text = json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  Settings settings = settings_deepspeed(recipe);
+  for (const auto& [key, value] : recipe.others)
+    // Not from another launcher, and not written yet.
+    if (!key.starts_with("--") && find(settings, key) == nullptr) settings.push_back({key, value});
+  written.text = print(Syntax::json, settings);
   const auto lose = [&](bool is, std::string what) {
     if (is) written.lost.push_back(std::move(what));
   };
@@ -267,6 +284,9 @@ Written print_deepspeed(const Recipe& recipe) {
   lose(recipe.expert > 1, fmt::format("expert {}: set by the program's MoE layers", recipe.expert));
   lose(recipe.sequence_parallel, "sequence parallel");
   lose(recipe.recompute == Recompute::selective, "selective recomputation");
+  lose(recipe.recompute == Recompute::full,
+       "full recomputation: the model must call deepspeed.checkpointing.checkpoint for each layer");
+  lose(!recipe.schedule.empty(), fmt::format("schedule {}", recipe.schedule));
   lose(recipe.recompute_layers > 0,
        fmt::format("recomputation of {} layers per stage: set by the program", recipe.recompute_layers));
   lose(recipe.precision == Precision::fp8, "fp8");

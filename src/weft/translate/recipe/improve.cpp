@@ -96,7 +96,13 @@ class RecipeImprover {
       planned_ = static_cast<const search::PipelinePlan&>(*chosen);
       const GatheredRecipe gathered = gather(chosen->distribution, pricer_.roles(), today_);
       made_.beyond_lost = gathered.lost;
-      if (!expressible_in(options_.language, gathered.recipe, today_))
+      const std::optional<Recipe> said = expressible_in(options_.language, gathered.recipe, today_);
+      if (said)
+        for (const Change& change : changes(gathered.recipe, *said))
+          if (change.what == "schedule" || change.what == "recomputation")
+            made_.beyond_lost.push_back(
+                fmt::format("{} {}: replaced by {}", change.what, change.from, change.to));
+      if (!said)
         for (const Change& change : changes(today_, gathered.recipe))
           if (change.what != "tensor" && change.what != "data" && change.what != "micro-batch")
             made_.beyond_lost.push_back(

@@ -17,19 +17,10 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/translate/recipe/languages.h"
+#include "weft/translate/recipe/language.h"
 #include "weft/translate/recipe/recipe_cost.h"
 
 namespace weft::recipe {
-
-enum class Language : std::uint8_t { megatron, deepspeed, torchtitan };
-std::string_view name(Language language);
-
-Written print(Language language, const Recipe& recipe);
-
-// The recipe as the language can express it: unsupported settings are replaced. Empty if it cannot
-// be expressed at all. `today`: what the user's program already does besides.
-std::optional<Recipe> expressible_in(Language language, Recipe recipe, const Recipe& today);
 
 // "tensor 8, pipeline 2, data 4, micro-batch 1 (16 per step), ZeRO 1"
 std::string describe(const Recipe& recipe);

@@ -6,8 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "weft/base/nearest.h"
 #include "weft/base/number.h"
+#include "weft/translate/recipe/core_settings.h"
+#include "weft/translate/recipe/fields.h"
 #include "weft/translate/recipe/languages.h"
 
 namespace weft::recipe {
@@ -54,7 +55,29 @@ constexpr std::string_view kSwitches[] = {"sequence-parallel",
                                           "optimizer-cpu-offload"};
 constexpr std::string_view kWords[] = {"recompute-granularity", "recompute-method",
                                        "data-parallel-sharding-strategy", "fp8-format"};
-// Common flags that do not affect the plan: kept without a note.
+// Flags that change the step but are not part of the estimate.
+struct Unpriced {
+  std::string_view flag, note;
+};
+constexpr Unpriced kUnpriced[] = {
+    {"tp-comm-overlap", "estimated without overlap of tensor-parallel communication"},
+    {"pipeline-model-parallel-layout", "stages are estimated as equal"},
+    {"decoder-first-pipeline-num-layers", "stages are estimated as equal"},
+    {"decoder-last-pipeline-num-layers", "stages are estimated as equal"},
+    {"account-for-embedding-in-pipeline-split", "stages are estimated as equal"},
+    {"account-for-loss-in-pipeline-split", "stages are estimated as equal"},
+    {"delay-wgrad-compute", "gradients of weights are estimated within the backward pass"},
+    {"overlap-moe-expert-parallel-comm", "estimated without overlap of expert-parallel communication"},
+    {"cpu-offloading-num-layers", "offloaded activations are estimated in device memory"},
+    {"recompute-modules", "selective recomputation is estimated as Weft's"},
+    {"fp8-param-gather", "parameters are estimated as gathered in bf16"},
+    {"grad-reduce-in-bf16", "gradients are estimated as reduced in f32"},
+    {"accumulate-allreduce-grads-in-fp32", "gradients are estimated as reduced in f32"},
+    {"no-gradient-accumulation-fusion", "gradient accumulation is estimated as fused"},
+    {"use-precision-aware-optimizer", "optimizer states are estimated in f32"},
+    {"rampup-batch-size", "the estimate is for the full batch"},
+};
+// Flags that do not affect the plan: kept, and listed in one note.
 constexpr std::string_view kPassed[] = {"lr",
                                         "min-lr",
                                         "lr-decay-style",
@@ -112,9 +135,7 @@ constexpr std::string_view kPassed[] = {"lr",
                                         "moe-token-dispatcher-type",
                                         "moe-ffn-hidden-size",
                                         "kv-channels",
-                                        "tp-comm-overlap",
                                         "no-masked-softmax-fusion",
-                                        "no-gradient-accumulation-fusion",
                                         "initial-loss-scale",
                                         "loss-scale",
                                         "node_rank",
@@ -203,11 +224,12 @@ Status needs(const Flags& flags, std::string_view one, std::string_view other) {
 }
 
 // Reads flags by name; unknown flags are kept in `recipe`.
-Result<Flags> read_flags(const std::vector<std::string>& words, Recipe& recipe) {
+Result<Flags> read_flags(const std::vector<std::string>& words, const Settings& as_written, Recipe& recipe) {
   std::vector<std::string_view> known(std::begin(kCounts), std::end(kCounts));
   known.insert(known.end(), std::begin(kSwitches), std::end(kSwitches));
   known.insert(known.end(), std::begin(kWords), std::end(kWords));
   known.insert(known.end(), std::begin(kPassed), std::end(kPassed));
+  std::vector<std::string> kept;
   Flags flags;
   std::size_t i = 0;
   while (i < words.size() && !words[i].starts_with("--")) ++i;  // skip the launcher, such as torchrun
@@ -233,13 +255,20 @@ Result<Flags> read_flags(const std::vector<std::string>& words, Recipe& recipe) 
       if (!flags.emplace(flag, value).second) return user_error(fmt::format("--{} is given twice", flag));
       continue;
     }
-    if (!is_one_of(flag, kPassed)) {
-      if (const std::string hint = did_you_mean(flag, known); !hint.empty())
+    const auto unpriced = std::ranges::find(kUnpriced, flag, &Unpriced::flag);
+    if (unpriced != std::end(kUnpriced)) {
+      recipe.notes.push_back(fmt::format("--{}: {}", flag, unpriced->note));
+    } else if (is_one_of(flag, kPassed)) {
+      kept.push_back("--" + flag);
+    } else {
+      if (const std::string hint = misspelling_hint(flag, known); !hint.empty())
         return user_error(fmt::format("unknown flag: --{}", flag), hint);
       recipe.notes.push_back(fmt::format("unknown, passed through: --{}", flag));
     }
-    recipe.others.emplace_back("--" + flag, value);
+    const Setting* const raw = find(as_written, flag);
+    recipe.others.emplace_back("--" + flag, raw != nullptr ? raw->text : value);
   }
+  note_kept(recipe, kept);
   return flags;
 }
 
@@ -265,6 +294,8 @@ Status read_recomputation(const Flags& flags, Recipe& recipe) {
     return user_error(
         fmt::format("--recompute-method: expected uniform or block, found '{}'", method->second));
   WEFT_TRY(layers, count_of(flags, "recompute-num-layers", 0));
+  if (layers > 0 && method == flags.end())
+    return user_error("--recompute-num-layers needs --recompute-method", "uniform or block");
   // uniform: recomputes all layers, this many at a time. block: recomputes the first ones of a
   // stage.
   if (method != flags.end() && method->second == "block")
@@ -328,6 +359,7 @@ Status read_sizes(const Flags& flags, Recipe& recipe) {
     WEFT_TRY(count, count_of(flags, flag, *field));
     *field = count;
   }
+  WEFT_TRY_STATUS(check_key_heads(recipe, "--tensor-model-parallel-size", "--num-query-groups"));
   if (flags.contains("nproc_per_node") && flags.contains("nproc-per-node"))
     return excludes("nproc_per_node", "nproc-per-node");
   const std::string_view per_node = flags.contains("nproc_per_node") ? "nproc_per_node" : "nproc-per-node";
@@ -338,6 +370,7 @@ Status read_sizes(const Flags& flags, Recipe& recipe) {
       return user_error(fmt::format("--world-size is not --{} x --nnodes: {} and {} x {}", per_node,
                                     recipe.devices, ranks, nodes));
     recipe.devices = ranks * nodes;
+    recipe.per_node = ranks;
   }
   WEFT_TRY(layers, count_of(flags, "num-layers-per-virtual-pipeline-stage", 0));
   if (layers == 0) return {};
@@ -357,7 +390,7 @@ Status read_sizes(const Flags& flags, Recipe& recipe) {
 Result<Recipe> read_megatron(std::string_view text) {
   Recipe recipe;
   WEFT_TRY(words, split_words(text));
-  WEFT_TRY(flags, read_flags(words, recipe));
+  WEFT_TRY(flags, read_flags(words, settings_in(Syntax::flags, text), recipe));
   WEFT_TRY_STATUS(read_sizes(flags, recipe));
   WEFT_TRY_STATUS(read_recomputation(flags, recipe));
   WEFT_TRY_STATUS(read_sharding(flags, recipe));
@@ -379,21 +412,17 @@ Result<Recipe> read_megatron(std::string_view text) {
   return recipe;
 }
 
-Written print_megatron(const Recipe& recipe) {
-  Written written;
-  std::vector<std::string> flags;
+Settings settings_megatron(const Recipe& recipe) {
+  Settings flags;
+  const auto put = [&](std::string_view flag, std::string_view value) {
+    flags.push_back({std::string(flag), std::string(value)});
+  };
   const auto count = [&](std::string_view flag, std::int64_t value, std::int64_t usual) {
-    if (value != usual) flags.push_back(fmt::format("--{} {}", flag, value));
+    if (value != usual) put(flag, std::to_string(value));
   };
   const auto truth = [&](std::string_view flag, bool is) {
-    if (is) flags.push_back(fmt::format("--{}", flag));
+    if (is) put(flag, {});
   };
-  if (recipe.devices > 0) {
-    const bool nodes = recipe.devices > kUsualRanks && recipe.devices % kUsualRanks == 0;
-    flags.push_back(nodes ? fmt::format("torchrun --nproc-per-node {} --nnodes {} pretrain_gpt.py",
-                                        kUsualRanks, recipe.devices / kUsualRanks)
-                          : fmt::format("torchrun --nproc-per-node {} pretrain_gpt.py", recipe.devices));
-  }
   count("tensor-model-parallel-size", recipe.tensor, 1);
   truth("sequence-parallel", recipe.sequence_parallel && recipe.tensor > 1);
   count("pipeline-model-parallel-size", recipe.pipeline, 1);
@@ -405,18 +434,17 @@ Written print_megatron(const Recipe& recipe) {
   count("micro-batch-size", recipe.micro_batch, 0);
   count("global-batch-size", recipe.global_batch, 0);
   count("seq-length", recipe.sequence, 0);
-  if (recipe.recompute != Recompute::none)
-    flags.push_back(fmt::format("--recompute-granularity {}", name(recipe.recompute)));
+  if (recipe.recompute != Recompute::none) put("recompute-granularity", name(recipe.recompute));
   if (recipe.recompute == Recompute::full) {
     const bool some = recipe.recompute_layers > 0;
-    flags.push_back(
-        some ? fmt::format("--recompute-method block --recompute-num-layers {}", recipe.recompute_layers)
-             : "--recompute-method uniform");
+    put("recompute-method", some ? "block" : "uniform");
+    put("recompute-num-layers", std::to_string(some ? recipe.recompute_layers : 1));
   }
   truth("use-distributed-optimizer", recipe.zero == 1);
-  if (recipe.zero > 1)
-    flags.push_back(fmt::format("--use-megatron-fsdp --data-parallel-sharding-strategy {}",
-                                recipe.zero == 2 ? "optim_grads" : "optim_grads_params"));
+  if (recipe.zero > 1) {
+    put("use-megatron-fsdp", {});
+    put("data-parallel-sharding-strategy", recipe.zero == 2 ? "optim_grads" : "optim_grads_params");
+  }
   if (recipe.zero > 0) count("num-distributed-optimizer-instances", recipe.copies, 1);
   truth("overlap-grad-reduce", recipe.overlap_reduce || (recipe.overlap_gather && recipe.zero > 0));
   truth("overlap-param-gather", recipe.overlap_gather && recipe.zero > 0);
@@ -424,19 +452,37 @@ Written print_megatron(const Recipe& recipe) {
   truth("optimizer-cpu-offload", recipe.offload_optimizer);
   truth("bf16", recipe.precision == Precision::bf16 || recipe.precision == Precision::fp8);
   truth("fp16", recipe.precision == Precision::f16);
-  if (recipe.precision == Precision::fp8) flags.emplace_back("--fp8-format hybrid");
+  if (recipe.precision == Precision::fp8) put("fp8-format", "hybrid");
   count("num-layers", recipe.model.layers, 0);
   count("hidden-size", recipe.model.hidden, 0);
   count("ffn-hidden-size", recipe.model.inner, 0);
   count("num-attention-heads", recipe.model.heads, 0);
-  if (recipe.model.key_heads > 0)
-    flags.push_back(fmt::format("--group-query-attention --num-query-groups {}", recipe.model.key_heads));
+  if (recipe.model.key_heads > 0) {
+    put("group-query-attention", {});
+    put("num-query-groups", std::to_string(recipe.model.key_heads));
+  }
   count("num-experts", recipe.model.experts, 0);
   count("padded-vocab-size", recipe.model.words, 0);
+  return flags;
+}
+
+Written print_megatron(const Recipe& recipe) {
+  Written written;
+  if (recipe.devices > 0) {
+    const std::int64_t usual = recipe.devices % kUsualRanks == 0 ? kUsualRanks : recipe.devices;
+    const std::int64_t ranks = recipe.per_node > 0 ? recipe.per_node : usual;
+    const std::string nodes =
+        recipe.devices > ranks ? fmt::format(" --nnodes {}", recipe.devices / ranks) : std::string();
+    written.text = fmt::format("torchrun --nproc-per-node {}{} pretrain_gpt.py", ranks, nodes);
+  }
+  Settings flags = settings_megatron(recipe);
   for (const auto& [flag, value] : recipe.others)
-    if (flag.starts_with("--")) flags.push_back(value.empty() ? flag : flag + " " + value);
-  written.text = fmt::format("{}\n", fmt::join(flags, " \\\n"));
+    if (flag.starts_with("--")) flags.push_back({flag.substr(2), value});
+  if (!written.text.empty() && !flags.empty()) written.text += " \\\n";
+  written.text += print(Syntax::flags, flags);
+  if (flags.empty()) written.text += '\n';
   if (recipe.offload_parameters) written.lost.push_back("parameters in host memory");
+  if (!recipe.schedule.empty()) written.lost.push_back(fmt::format("schedule {}", recipe.schedule));
   if (recipe.order != kUsualOrder && recipe.order != kPipelineInside)
     written.lost.push_back(fmt::format("rank order {}", recipe.order));
   return written;

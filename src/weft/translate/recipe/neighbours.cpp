@@ -1,4 +1,4 @@
-// Neighbours of a recipe, differences between two recipes, and what each language can express.
+// Neighbours of a recipe, and differences between two recipes.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -13,59 +13,7 @@ using DegreeField = std::int64_t Recipe::*;
 
 std::string zero_name(int zero) { return zero == 0 ? "none" : fmt::format("ZeRO {}", zero); }
 
-// With a pipeline, Megatron and DeepSpeed shard at most the optimizer states.
-bool is_offered(const Recipe& recipe) { return recipe.pipeline == 1 || recipe.zero < 2; }
-
 }  // namespace
-
-std::string_view name(Language language) {
-  switch (language) {
-    case Language::megatron: return "megatron";
-    case Language::deepspeed: return "deepspeed";
-    case Language::torchtitan: break;
-  }
-  return "torchtitan";
-}
-
-Written print(Language language, const Recipe& recipe) {
-  switch (language) {
-    case Language::megatron: return print_megatron(recipe);
-    case Language::deepspeed: return print_deepspeed(recipe);
-    case Language::torchtitan: break;
-  }
-  return print_torchtitan(recipe);
-}
-
-std::optional<Recipe> expressible_in(Language language, Recipe recipe, const Recipe& today) {
-  if (language != Language::torchtitan && !is_offered(recipe) && recipe.zero != today.zero)
-    return std::nullopt;
-  if (language == Language::megatron) return recipe;
-  if (language == Language::torchtitan) {
-    if (recipe.virtual_stages > 2) recipe.virtual_stages = 2;
-    recipe.sequence_parallel = recipe.tensor > 1;
-    if (recipe.zero == 1) recipe.zero = 2;
-    if (recipe.pipeline > 1 && recipe.zero == 3) recipe.zero = 2;
-    recipe.order = kUsualOrder;
-    recipe.bucket = 0;
-    recipe.overlap_reduce = true;
-    recipe.recompute_layers = 0;
-    // It offloads everything that is sharded, or nothing.
-    if (recipe.offload_optimizer && recipe.zero == 0) return std::nullopt;
-    recipe.offload_parameters = recipe.offload_optimizer && recipe.zero == 3;
-    return recipe;
-  }
-  // The program, not ds_config.json, sets pipelines, experts, sequence parallelism and the rank
-  // order.
-  if (recipe.pipeline != today.pipeline || recipe.virtual_stages != today.virtual_stages ||
-      recipe.expert != today.expert || recipe.order != today.order)
-    return std::nullopt;
-  recipe.sequence_parallel = today.sequence_parallel;
-  recipe.copies = 1;
-  if (recipe.recompute == Recompute::selective) recipe.recompute = Recompute::full;
-  recipe.recompute_layers = 0;
-  if (recipe.offload_optimizer && recipe.zero == 0) return std::nullopt;
-  return recipe;
-}
 
 std::string describe(const Recipe& recipe) {
   std::vector<std::string> words;
@@ -108,6 +56,12 @@ std::vector<Change> changes(const Recipe& from, const Recipe& to) {
   add("sequence parallel", truth(from.sequence_parallel), truth(to.sequence_parallel));
   count("pipeline", from.pipeline, to.pipeline);
   count("virtual stages", from.virtual_stages, to.virtual_stages);
+  const auto schedule = [](const Recipe& recipe) {
+    return !recipe.schedule.empty()     ? recipe.schedule
+           : recipe.virtual_stages > 1 ? std::string("interleaved_one_f_one_b")
+                                       : std::string("one_f_one_b");
+  };
+  if (!from.schedule.empty() || !to.schedule.empty()) add("schedule", schedule(from), schedule(to));
   count("context", from.context, to.context);
   count("expert", from.expert, to.expert);
   count("data", from.data_degree(), to.data_degree());
@@ -136,7 +90,7 @@ std::vector<Recipe> neighbours(const Recipe& recipe) {
     if (recipe.*less % 2 == 0) {
       Recipe changed = recipe;
       changed.*less /= 2;
-      if (changed.pipeline == 1) changed.virtual_stages = 1;
+      if (changed.pipeline == 1) changed.virtual_stages = 1, changed.schedule.clear();
       if (changed.tensor == 1) changed.sequence_parallel = false;
       add(changed);
     }
@@ -149,7 +103,7 @@ std::vector<Recipe> neighbours(const Recipe& recipe) {
       if (less == more || recipe.*less % 2 != 0) continue;
       Recipe swapped = changed;
       swapped.*less /= 2;
-      if (swapped.pipeline == 1) swapped.virtual_stages = 1;
+      if (swapped.pipeline == 1) swapped.virtual_stages = 1, swapped.schedule.clear();
       if (swapped.tensor == 1) swapped.sequence_parallel = false;
       add(swapped);
     }
@@ -160,6 +114,12 @@ std::vector<Recipe> neighbours(const Recipe& recipe) {
     add(changed);
     if (recipe.*field % 2 != 0) continue;
     changed.*field = recipe.*field / 2;
+    add(changed);
+  }
+  if (recipe.pipeline > 1) {
+    Recipe changed = recipe;
+    changed.schedule = recipe.schedule.empty() ? std::string(kZeroBubble) : std::string();
+    changed.virtual_stages = 2;
     add(changed);
   }
   for (int zero = 0; zero <= 3; ++zero) {

@@ -1,5 +1,7 @@
 #include "weft/translate/recipe/recipe.h"
 
+#include <algorithm>
+#include <string>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -8,10 +10,32 @@ namespace weft::recipe {
 namespace {
 
 constexpr std::int64_t kMostDegree = 1 << 24;
+constexpr std::int64_t kMostSteps = 1 << 20;  // tried above a degree
+
+// "the nearest that divide 96: 6 and 8"
+std::string nearest_divisors(std::int64_t parts, std::int64_t whole) {
+  if (whole < 1 || std::min(parts, whole) > kMostSteps) return {};
+  std::int64_t below = std::min(parts, whole), above = parts;
+  while (whole % below != 0) --below;
+  const std::int64_t most = std::min(whole, parts + kMostSteps);
+  while (above < most && whole % above != 0) ++above;
+  if (above > most || above > whole || whole % above != 0)
+    return fmt::format("the nearest that divides {}: {}", whole, below);
+  return fmt::format("the nearest that divide {}: {} and {}", whole, below, above);
+}
 
 Status divides(std::string_view what, std::int64_t parts, std::string_view whole_name, std::int64_t whole) {
   if (whole == 0 || whole % parts == 0) return {};
-  return user_error(fmt::format("{} does not divide {}: {} and {}", what, whole_name, parts, whole));
+  return user_error(fmt::format("{} does not divide {}: {} and {}", what, whole_name, parts, whole),
+                    nearest_divisors(parts, whole));
+}
+
+// "the nearest batches: 504 and 512"
+std::string nearest_batches(std::int64_t at_once, std::int64_t batch) {
+  if (at_once == 0) return {};
+  const std::int64_t below = batch / at_once * at_once;
+  if (below == 0) return fmt::format("the least batch is {}", at_once);
+  return fmt::format("the nearest batches: {} and {}", below, below + at_once);
 }
 
 Status check_degrees(const Recipe& recipe) {
@@ -32,7 +56,8 @@ Status check_devices(const Recipe& recipe, std::int64_t devices) {
   if (inner > devices || inner * recipe.context > devices || devices % (inner * recipe.context) != 0)
     return user_error(
         fmt::format("tensor x pipeline x context does not divide the number of devices: {} x {} x {} and {}",
-                    recipe.tensor, recipe.pipeline, recipe.context, devices));
+                    recipe.tensor, recipe.pipeline, recipe.context, devices),
+        recipe.pipeline == 1 && recipe.context == 1 ? nearest_divisors(recipe.tensor, devices) : std::string());
   const std::int64_t left = devices / (inner * recipe.context);
   if (recipe.data != 0 && recipe.data != left)
     return user_error(
@@ -57,7 +82,9 @@ Status check_batches(const Recipe& recipe, std::int64_t data) {
   if (recipe.micro_batch > recipe.global_batch || data > recipe.global_batch / recipe.micro_batch ||
       recipe.global_batch % (recipe.micro_batch * data) != 0)
     return user_error(fmt::format("micro-batch x data does not divide the global batch: {} x {} and {}",
-                                  recipe.micro_batch, data, recipe.global_batch));
+                                  recipe.micro_batch, data, recipe.global_batch),
+                      nearest_batches(recipe.micro_batch > kMostDegree || data > kMostDegree ? 0 : recipe.micro_batch * data,
+                                      recipe.global_batch));
   const std::int64_t passes = recipe.global_batch / (recipe.micro_batch * data);
   if (recipe.virtual_stages > 1 && passes % recipe.pipeline != 0)
     return user_error(fmt::format("virtual stages need micro-batches that pipeline divides: {} and {}",
@@ -104,7 +131,7 @@ bool same_plan(const Recipe& a, const Recipe& b) {
                       r.expert_tensor == 0 ? r.tensor : r.expert_tensor, r.virtual_stages, r.data_degree(),
                       r.copies, r.micro_batch, r.global_batch, r.sequence, r.sequence_parallel, r.recompute,
                       r.recompute_layers, r.zero, r.offload_optimizer, r.offload_parameters, r.overlap_reduce,
-                      r.precision, r.bucket, r.order);
+                      r.precision, r.bucket, r.order, r.schedule);
   };
   return facts(a) == facts(b);
 }

@@ -4,7 +4,7 @@
 //   {"zero_optimization": {"stage": 1}}      >  Recipe  ->  ...  <  {"zero_optimization": {"stage": 1}}
 //   [parallelism] tensor_parallel_degree=8  /                     \ [parallelism] tensor_parallel_degree = 8
 //
-// Readers and writers of the three languages are in languages.h. A field that a text does not set
+// Readers and writers of the languages are in languages.h. A field that a text does not set
 // is 0 unless it has another default. check() finds contradictions.
 #pragma once
 #include <cstdint>
@@ -31,19 +31,26 @@ struct ModelShape {
 constexpr std::string_view kUsualOrder = "tp-cp-ep-dp-pp";
 constexpr std::string_view kPipelineInside = "tp-cp-ep-pp-dp";
 
+// Schedules other than 1F1B, by Weft's names: zero bubble with two stages per rank in a V, and all forward
+// passes before the backward ones.
+constexpr std::string_view kZeroBubble = "zb_v", kAllForward = "gpipe";
+
 struct Recipe {
-  std::int64_t devices = 0;  // 0: not stated
+  std::int64_t devices = 0;   // 0: not stated
+  std::int64_t per_node = 0;  // devices per node; 0: not stated
 
   // Parallel degrees. Devices are tensor x pipeline x context x data; expert divides data x context
   // x tensor.
   std::int64_t tensor = 1, pipeline = 1, context = 1, expert = 1;
   std::int64_t expert_tensor = 0;   // tensor parallelism of the experts; 0: as tensor
   std::int64_t virtual_stages = 1;  // per pipeline stage
+  std::string schedule;             // "zb_v", "gpipe"; empty: 1F1B, interleaved if virtual_stages
   std::int64_t data = 0;            // 0: the remaining devices
   std::int64_t copies = 1;          // replicas within data: state is sharded over data / copies ranks
 
   std::int64_t micro_batch = 0;   // examples per pass and replica
   std::int64_t global_batch = 0;  // examples per step
+  std::int64_t default_batch = 0;  // the launcher's, if global_batch is not stated
   std::int64_t sequence = 0;      // tokens per example
 
   bool sequence_parallel = false;  // slice activations between tensor-parallel blocks along the sequence
@@ -56,6 +63,8 @@ struct Recipe {
   std::int64_t bucket = 0;  // elements per gradient bucket; 0: the launcher's default
   std::string order = std::string(kUsualOrder);
   ModelShape model;
+
+  std::string dialect;  // an older form of the language that its writer keeps: "1" for NeMo 1
 
   // Options of the launcher that do not affect the plan: "--lr" "1e-4". Its writer prints them
   // again.

@@ -167,7 +167,6 @@ Recompute recompute_from(const train::Recompute& what, std::vector<std::string>&
 void say_what_is_not_priced(const Recipe& recipe, std::vector<std::string>& notes) {
   if (recipe.offload_parameters)
     notes.push_back("offloaded parameters are not estimated: they are counted in device memory");
-  if (recipe.precision == Precision::fp8) notes.push_back("fp8 is estimated as bf16");
 }
 
 }  // namespace
@@ -211,7 +210,10 @@ Result<SpreadRecipe> spread(const Recipe& recipe, const IndexRoles& roles, const
     distribution.axes.emplace_back();
   }
   distribution.micro_batches = std::max<std::int64_t>(known.micro_batches(), 1);
-  if (recipe.pipeline > 1) distribution.schedule = recipe.virtual_stages > 1 ? kInterleaved : kPlain;
+  if (recipe.pipeline > 1)
+    distribution.schedule = !recipe.schedule.empty()     ? std::string_view(recipe.schedule)
+                            : recipe.virtual_stages > 1 ? kInterleaved
+                                                        : kPlain;
   distribution.recompute = recompute_of(recipe.recompute);
   distribution.offload = recipe.offload_optimizer;
   say_what_is_not_priced(recipe, made.notes);
@@ -229,6 +231,7 @@ GatheredRecipe gather(const Distribution& distribution, const IndexRoles& roles,
   recipe.sequence_parallel = false;
   recipe.recompute = recompute_from(distribution.recompute, made.lost);
   recipe.recompute_layers = 0;
+  recipe.schedule.clear();
   recipe.offload_optimizer = distribution.offload;
   recipe.offload_parameters = false;
   const auto lose = [&](std::string what) { made.lost.push_back(std::move(what)); };
@@ -307,8 +310,11 @@ GatheredRecipe gather(const Distribution& distribution, const IndexRoles& roles,
                      distribution.exceptions.front().tensor));
   if (!distribution.schedule.empty() && distribution.schedule != kPlain &&
       distribution.schedule != kInterleaved && recipe.pipeline > 1) {
-    lose(fmt::format("schedule {}: replaced by {}", distribution.schedule,
-                     recipe.virtual_stages > 1 ? kInterleaved : kPlain));
+    if (distribution.schedule == kZeroBubble)
+      recipe.schedule = kZeroBubble;
+    else
+      lose(fmt::format("schedule {}: replaced by {}", distribution.schedule,
+                       recipe.virtual_stages > 1 ? kInterleaved : kPlain));
   }
   if (recipe.global_batch > 0) {
     const std::int64_t at_once = recipe.data * distribution.micro_batches;

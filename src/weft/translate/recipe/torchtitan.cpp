@@ -6,9 +6,10 @@
 #include <sstream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include "weft/base/nearest.h"
 #include "weft/formats/value.h"
+#include "weft/translate/recipe/fields.h"
 #include "weft/translate/recipe/languages.h"
 
 #ifdef WEFT_HAS_TOMLPLUSPLUS
@@ -33,6 +34,28 @@ namespace {
 constexpr std::string_view kLocalBatch = "training.local_batch_size";
 constexpr std::string_view kOlderBatch = "training.batch_size";
 
+// torch.distributed.pipelining's schedules, with the stages per rank that torchtitan gives them.
+struct TorchSchedule {
+  std::string_view name, schedule;
+  std::int64_t stages;
+  std::string_view note;
+};
+constexpr TorchSchedule kTorchSchedules[] = {
+    {"1F1B", "", 1, ""},
+    {"Interleaved1F1B", "", 2, ""},
+    {"GPipe", kAllForward, 1, ""},
+    {"ZBVZeroBubble", kZeroBubble, 2, ""},
+    {"InterleavedZeroBubble", "", 2, "estimated as Interleaved1F1B"},
+    {"LoopedBFS", "", 2, "estimated as Interleaved1F1B"},
+    {"DualPipeV", kZeroBubble, 2, "estimated as ZBVZeroBubble"},
+};
+
+std::string_view print_schedule(const Recipe& recipe) {
+  if (recipe.schedule == kZeroBubble) return "ZBVZeroBubble";
+  if (recipe.schedule == kAllForward) return "GPipe";
+  return recipe.virtual_stages > 1 ? "Interleaved1F1B" : "1F1B";
+}
+
 #ifdef WEFT_HAS_TOMLPLUSPLUS
 
 constexpr std::size_t kMostTomlBytes = 1 << 20;
@@ -40,7 +63,8 @@ constexpr std::size_t kMostTomlBytes = 1 << 20;
 // The file's values by path: "parallelism.tensor_parallel_degree".
 class Job {
  public:
-  explicit Job(const toml::table& table) : table_(&table) {}
+  Job(const toml::table& table, std::string_view text)
+      : table_(&table), written_(settings_in(Syntax::toml, text)) {}
 
   // `otherwise` if it is absent. -1 if torchtitan means the remaining devices.
   Result<std::int64_t> count(std::initializer_list<std::string_view> ways, std::int64_t otherwise,
@@ -80,7 +104,12 @@ class Job {
       if (const toml::table* inner = node.as_table()) {
         for (const auto& [key, value] : *inner) {
           const std::string way = fmt::format("{}.{}", section.str(), key.str());
-          if (!read_.contains(way)) left.emplace_back(way, text_of(value));
+          if (read_.contains(way)) continue;
+          // Numbers keep the digits that the user wrote; what spans lines is printed anew.
+          const Setting* const written = recipe::find(written_, way);
+          const bool on_a_line = written != nullptr && !value.is_table() && !value.is_array() &&
+                                 value.source().begin.line == value.source().end.line;
+          left.emplace_back(way, on_a_line ? written->text : text_of(value));
         }
       } else {
         left.emplace_back(std::string(section.str()), text_of(node));
@@ -116,6 +145,7 @@ class Job {
   }
 
   const toml::table* table_;
+  Settings written_;
   std::set<std::string, std::less<>> read_;
 };
 
@@ -164,11 +194,20 @@ Status read_titan_degrees(Job& job, Recipe& recipe, bool& shards) {
       return user_error("data parallel degrees are too large");
   }
   WEFT_TRY(schedule, job.word("parallelism.pipeline_parallel_schedule", "1F1B"));
-  const bool interleaved = schedule.find("Interleaved") != std::string::npos;
-  if (interleaved) recipe.virtual_stages = 2;
-  if (schedule != "1F1B" && schedule != "Interleaved1F1B")
-    recipe.others.emplace_back("parallelism.pipeline_parallel_schedule",
-                               fmt::format("'{}'", formats::shown(schedule)));
+  const auto found = std::ranges::find(kTorchSchedules, schedule, &TorchSchedule::name);
+  if (found == std::end(kTorchSchedules)) {
+    std::vector<std::string_view> names;
+    for (const TorchSchedule& one : kTorchSchedules) names.push_back(one.name);
+    return user_error(fmt::format("parallelism.pipeline_parallel_schedule: expected {}, found '{}'",
+                                  fmt::join(names, ", "), formats::shown(schedule)));
+  }
+  if (recipe.pipeline > 1) {
+    recipe.virtual_stages = found->stages;
+    recipe.schedule = found->schedule;
+    if (!found->note.empty()) recipe.notes.push_back(fmt::format("schedule {}: {}", schedule, found->note));
+  }
+  if (schedule != print_schedule(recipe))
+    recipe.others.emplace_back("parallelism.pipeline_parallel_schedule", quoted(schedule));
   return {};
 }
 
@@ -184,15 +223,20 @@ Status read_titan_batches(Job& job, Recipe& recipe) {
     return user_error(fmt::format(
         "pipeline_parallel_microbatch_size does not divide local_batch_size: {} and {}", micro, local));
   recipe.global_batch = std::max<std::int64_t>(global, 0);
-  if (recipe.global_batch == 0 && local > 0 && recipe.data > 0) recipe.global_batch = local * recipe.data;
-  if (recipe.global_batch == 0 && local > 0)
-    recipe.others.emplace_back(std::string(kLocalBatch), std::to_string(local));
+  // Without a global batch each rank computes its local batch once per step.
+  if (recipe.global_batch == 0 && local > 0) {
+    if (__builtin_mul_overflow(local, recipe.data_degree(), &recipe.default_batch))
+      return user_error("local_batch_size x data parallel degrees is too large");
+    if (recipe.data > 0) recipe.global_batch = recipe.default_batch;
+    if (recipe.data == 0) recipe.others.emplace_back(std::string(kLocalBatch), std::to_string(local));
+  }
   return {};
 }
 
-Result<Recipe> read_job(const toml::table& table) {
-  Job job(table);
+Result<Recipe> read_job(const toml::table& table, std::string_view text, std::int64_t devices) {
+  Job job(table, text);
   Recipe recipe;
+  recipe.devices = devices;
   bool shards = true;
   WEFT_TRY_STATUS(read_titan_degrees(job, recipe, shards));
   WEFT_TRY_STATUS(read_titan_batches(job, recipe));
@@ -222,18 +266,24 @@ Result<Recipe> read_job(const toml::table& table) {
     return user_error(fmt::format("training.mixed_precision_param: expected bfloat16 or float32, found '{}'",
                                   formats::shown(param)));
   recipe.precision = param == "bfloat16" && (shards || recipe.tensor > 1) ? Precision::bf16 : Precision::f32;
+  std::vector<std::string> kept;
   for (auto& [way, value] : job.rest()) {
     constexpr std::string_view kSection = "parallelism.";
     if (way.starts_with(kSection)) {
       const std::string key = way.substr(kSection.size());
       if (std::ranges::find(kTitanKeys, key) == std::end(kTitanKeys)) {
-        if (const std::string hint = did_you_mean(key, kTitanKeys); !hint.empty())
+        if (const std::string hint = misspelling_hint(key, kTitanKeys); !hint.empty())
           return user_error(fmt::format("unknown key: {}", way), hint);
         recipe.notes.push_back(fmt::format("unknown, passed through: {}", way));
+      } else {
+        kept.push_back(way);
       }
+    } else {
+      kept.push_back(formats::shown(way));
     }
     recipe.others.emplace_back(way, value);
   }
+  note_kept(recipe, kept);
   WEFT_TRY_STATUS(check(recipe));
   return recipe;
 }
@@ -242,7 +292,7 @@ Result<Recipe> read_job(const toml::table& table) {
 
 }  // namespace
 
-Result<Recipe> read_torchtitan(std::string_view text) {
+Result<Recipe> read_torchtitan(std::string_view text, std::int64_t devices) {
 #ifdef WEFT_HAS_TOMLPLUSPLUS
   if (text.size() > kMostTomlBytes)
     return user_error(
@@ -253,43 +303,42 @@ Result<Recipe> read_torchtitan(std::string_view text) {
       return user_error(fmt::format("expected TOML, found an error in line {}, column {}: {}",
                                     parsed.error().source().begin.line, parsed.error().source().begin.column,
                                     formats::shown(parsed.error().description())));
-    return read_job(parsed.table());
+    return read_job(parsed.table(), text, devices);
   } catch (const UnreadableToml&) {
     return user_error("expected TOML, found a name that does not begin with a letter, digit or quote");
   }
 #else
-  (void)text;
+  (void)text, (void)devices;
   return user_error("this Weft was built without toml++, which reads job.toml",
                     "install libtomlplusplus-dev and build again");
 #endif
 }
 
-Written print_torchtitan(const Recipe& recipe) {
-  Written written;
+Settings settings_torchtitan(const Recipe& recipe) {
   const bool pipelined = recipe.pipeline > 1;
   const std::int64_t data = recipe.data_degree();
-  std::vector<std::pair<std::string, std::string>> lines;
-  const auto put = [&](std::string way, std::string value) {
-    lines.emplace_back(std::move(way), std::move(value));
+  Settings lines;
+  const auto put = [&](std::string_view path, std::string value) {
+    lines.push_back({std::string(path), std::move(value)});
   };
-  const auto count = [&](std::string way, std::int64_t value) { put(std::move(way), std::to_string(value)); };
+  const auto count = [&](std::string_view path, std::int64_t value) { put(path, std::to_string(value)); };
   const std::int64_t local = !pipelined ? recipe.micro_batch : data > 0 ? recipe.global_batch / data : 0;
-  if (local > 0) count(std::string(kLocalBatch), local);
+  if (local > 0) count(kLocalBatch, local);
   if (recipe.global_batch > 0) count("training.global_batch_size", recipe.global_batch);
   if (recipe.sequence > 0) count("training.seq_len", recipe.sequence);
-  put("training.mixed_precision_param", recipe.precision == Precision::f32 ? "\"float32\"" : "\"bfloat16\"");
+  put("training.mixed_precision_param", quoted(recipe.precision == Precision::f32 ? "float32" : "bfloat16"));
   count("parallelism.data_parallel_replicate_degree",
         recipe.zero == 0 ? std::max<std::int64_t>(data, 1) : recipe.copies);
+  // If the recipe does not state the data degree, -1 is the rest of the devices.
   count("parallelism.data_parallel_shard_degree", recipe.zero == 0 ? 1
-                                                  : data == 0      ? -1
-                                                                   : data / recipe.copies);
+                                                  : recipe.data == 0 ? -1
+                                                                     : recipe.data / recipe.copies);
   if (recipe.zero > 0)
-    put("parallelism.fsdp_reshard_after_forward", recipe.zero == 3 ? "\"always\"" : "\"never\"");
+    put("parallelism.fsdp_reshard_after_forward", quoted(recipe.zero == 3 ? "always" : "never"));
   count("parallelism.tensor_parallel_degree", recipe.tensor);
   count("parallelism.pipeline_parallel_degree", recipe.pipeline);
   if (pipelined) {
-    put("parallelism.pipeline_parallel_schedule",
-        recipe.virtual_stages > 1 ? "\"Interleaved1F1B\"" : "\"1F1B\"");
+    put("parallelism.pipeline_parallel_schedule", quoted(print_schedule(recipe)));
     if (recipe.micro_batch > 0) count("parallelism.pipeline_parallel_microbatch_size", recipe.micro_batch);
   }
   count("parallelism.context_parallel_degree", recipe.context);
@@ -297,12 +346,16 @@ Written print_torchtitan(const Recipe& recipe) {
   if (recipe.expert_tensor > 0) count("parallelism.expert_tensor_parallel_degree", recipe.expert_tensor);
   if (recipe.offload_parameters || (recipe.offload_optimizer && recipe.zero == 2))
     put("training.enable_cpu_offload", "true");
-  put("activation_checkpoint.mode", fmt::format("\"{}\"", name(recipe.recompute)));
-  for (const auto& other : recipe.others) {
-    const std::string& way = other.first;
-    const bool known = std::ranges::any_of(lines, [&](const auto& line) { return line.first == way; });
-    if (!way.starts_with("--") && way.find('.') != std::string::npos && !known) put(way, other.second);
-  }
+  put("activation_checkpoint.mode", quoted(name(recipe.recompute)));
+  return lines;
+}
+
+Written print_torchtitan(const Recipe& recipe) {
+  Written written;
+  Settings lines = settings_torchtitan(recipe);
+  for (const auto& [way, value] : recipe.others)
+    if (!way.starts_with("--") && way.find('.') != std::string::npos && find(lines, way) == nullptr)
+      lines.push_back({way, value});
   // One section at a time, in order of first occurrence.
   std::vector<std::string> sections;
   const auto section_of = [](const std::string& way) { return way.substr(0, way.find('.')); };
@@ -320,6 +373,8 @@ Written print_torchtitan(const Recipe& recipe) {
   lose(recipe.zero == 1, "ZeRO 1: gradients are sharded too");
   lose(recipe.virtual_stages > 2,
        fmt::format("virtual stages {}: 2 per stage instead", recipe.virtual_stages));
+  lose(!recipe.schedule.empty() && recipe.schedule != kZeroBubble && recipe.schedule != kAllForward,
+       fmt::format("schedule {}", recipe.schedule));
   lose(recipe.offload_optimizer && !recipe.offload_parameters && recipe.zero != 2,
        "optimizer states in host memory");
   lose(recipe.precision == Precision::f16, "f16");
