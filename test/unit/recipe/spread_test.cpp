@@ -54,6 +54,22 @@ TEST(Spread, SplitsADegreeAtNodeBoundaries) {
   EXPECT_EQ(spread_text(recipe), "node=8: slice b; gpu_a=2: slice b; gpu_b=4: slice h, f, v, s; micro=4");
 }
 
+// Ranks of a context hold the same parameters, so launchers shard over them too. It comes back as the same recipe.
+TEST(Spread, ShardsOverContextRanks) {
+  Recipe recipe = recipe_of(1, 1);
+  recipe.context = 4;
+  recipe.zero = 1;
+  const auto made = spread(recipe, kRoles, nodes_of_8(1));
+  ASSERT_TRUE(made.ok());
+  EXPECT_EQ(print(made->distribution),
+            "gpu_a=2: slice b, shard optimizer; gpu_b=4: slice s, shard optimizer; micro=256");
+  const GatheredRecipe back = gather(made->distribution, kRoles, recipe);
+  EXPECT_TRUE(back.lost.empty());
+  EXPECT_EQ(back.recipe.context, 4);
+  EXPECT_EQ(back.recipe.zero, 1);
+  EXPECT_EQ(back.recipe.copies, 1);
+}
+
 // Eight whole nodes, and halves of nodes: transfers use both kinds of links, and the slower one is
 // assumed for all.
 TEST(Spread, SplitsNodesIntoStages) {

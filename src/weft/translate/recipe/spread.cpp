@@ -99,7 +99,8 @@ Result<std::vector<Degree>> degrees_of(const Recipe& recipe, const IndexRoles& r
   if (recipe.order != kPipelineInside) all.push_back(stages);
   all.insert(all.end(), data_degrees.begin(), data_degrees.end());
   if (recipe.order == kPipelineInside) all.push_back(stages);
-  all.push_back({"context", recipe.context, {roles.sequence, Shard::nothing}});
+  // Ranks of a context hold the same parameters. Launchers shard over them as over data ranks.
+  all.push_back({"context", recipe.context, {roles.sequence, shard}});
   all.push_back({"tensor", recipe.tensor / on_tensor, {model, Shard::nothing}});
   if (!outside) all.push_back(by_slot);
   std::erase_if(all, [](const Degree& one) { return one.size == 1; });
@@ -220,6 +221,14 @@ Result<SpreadRecipe> spread(const Recipe& recipe, const IndexRoles& roles, const
   return made;
 }
 
+namespace {
+
+int zero_of(Shard shard, const Recipe& like) {
+  return shard == Shard::parameters ? 3 : like.zero == 2 ? 2 : 1;
+}
+
+}  // namespace
+
 GatheredRecipe gather(const Distribution& distribution, const IndexRoles& roles, const Recipe& like) {
   GatheredRecipe made{like, {}};
   Recipe& recipe = made.recipe;
@@ -239,6 +248,7 @@ GatheredRecipe gather(const Distribution& distribution, const IndexRoles& roles,
   enum Place { stage, data, context, tensor };
   std::vector<Place> places;
   std::int64_t whole_copies = 1;
+  std::string whole_contexts;  // an axis of context ranks that shard nothing
   Names further;
   for (const distribute::FurtherIndex& one : roles.further) further.push_back(one.index);
   for (std::size_t a = 0; a < distribution.axes.size(); ++a) {
@@ -262,11 +272,13 @@ GatheredRecipe gather(const Distribution& distribution, const IndexRoles& roles,
       if (use.shard == Shard::nothing)
         whole_copies *= ranks;
       else
-        recipe.zero = std::max(recipe.zero, use.shard == Shard::parameters ? 3 : like.zero == 2 ? 2 : 1);
+        recipe.zero = std::max(recipe.zero, zero_of(use.shard, like));
       places.push_back(data);
       continue;
     }
-    if (use.shard != Shard::nothing)
+    const bool by_context =
+        !by_expert && !has(roles.model, first) && !has(further, first) && has(roles.sequence, first);
+    if (use.shard != Shard::nothing && !by_context)
       lose(fmt::format("shard {} on {}, where batches are not sliced", name(use.shard), axis));
     if (by_expert || has(roles.model, first) || has(further, first)) {
       recipe.tensor *= ranks;
@@ -277,8 +289,12 @@ GatheredRecipe gather(const Distribution& distribution, const IndexRoles& roles,
       recipe.sequence_parallel = std::ranges::any_of(
           use.slice, [&](const std::string& index) { return has(roles.sequence, index); });
       places.push_back(tensor);
-    } else if (has(roles.sequence, first)) {
+    } else if (by_context) {
       recipe.context *= ranks;
+      if (use.shard != Shard::nothing)
+        recipe.zero = std::max(recipe.zero, zero_of(use.shard, like));
+      else
+        whole_contexts = axis;
       places.push_back(context);
     } else {
       recipe.data *= ranks;
@@ -288,6 +304,8 @@ GatheredRecipe gather(const Distribution& distribution, const IndexRoles& roles,
     }
   }
   if (recipe.zero > 0) recipe.copies = whole_copies;
+  if (recipe.zero > 0 && !whole_contexts.empty())
+    lose(fmt::format("{} shards nothing: context ranks shard as data ranks do", whole_contexts));
   recipe.order = kUsualOrder;
   if (!std::ranges::is_sorted(places)) {
     std::vector<Place> inside = places;
