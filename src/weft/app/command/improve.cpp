@@ -76,6 +76,7 @@ Span place_of(const GivenRecipe& given, const std::string& message) {
     return named;
   const std::string_view setting = recipe::setting_about(given.language, message, given.text);
   if (setting.empty()) return {};
+  if (const Span whole = find_word(given.text, setting); whole.known()) return whole;
   return Span{static_cast<std::uint32_t>(given.text.find(setting)),
               static_cast<std::uint32_t>(setting.size())};
 }

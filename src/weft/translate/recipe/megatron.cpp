@@ -230,6 +230,7 @@ Result<Flags> read_flags(const std::vector<std::string>& words, const Settings& 
   known.insert(known.end(), std::begin(kWords), std::end(kWords));
   known.insert(known.end(), std::begin(kPassed), std::end(kPassed));
   std::vector<std::string> kept;
+  auto raw = as_written.begin();
   Flags flags;
   std::size_t i = 0;
   while (i < words.size() && !words[i].starts_with("--")) ++i;  // skip the launcher, such as torchrun
@@ -265,8 +266,10 @@ Result<Flags> read_flags(const std::vector<std::string>& words, const Settings& 
         return user_error(fmt::format("unknown flag: --{}", flag), hint);
       recipe.notes.push_back(fmt::format("unknown, passed through: --{}", flag));
     }
-    const Setting* const raw = find(as_written, flag);
-    recipe.others.emplace_back("--" + flag, raw != nullptr ? raw->text : value);
+    // As written, with its quotes; a flag may be given several times.
+    raw = std::find_if(raw, as_written.end(), [&](const Setting& one) { return one.path == flag; });
+    if (raw == as_written.end()) return user_error(fmt::format("a quote is within a flag's name: --{}", flag));
+    recipe.others.emplace_back("--" + flag, (raw++)->text);
   }
   note_kept(recipe, kept);
   return flags;
