@@ -38,7 +38,7 @@ def _view(name: str, array: Any) -> memoryview:
 def write_npy(path: str, name: str, array: Any) -> None:
     """Writes an array as numpy.save does."""
     view = _view(name, array)
-    shape = "(" + "".join(f"{size}, " for size in view.shape).rstrip(" ") + ")"
+    shape = "(" + "".join(f"{size}, " for size in view.shape or ()).rstrip(" ") + ")"
     typestr = _TYPES[view.format.lstrip("@=<")]
     header = f"{{'descr': '{typestr}', 'fortran_order': False, 'shape': {shape}, }}"
     header += " " * (-(len(header) + 11) % 64) + "\n"

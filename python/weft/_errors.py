@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Optional
+from typing import Any, List, Optional, Tuple
 
 _KINDS = {1: "statement", 2: "environment", 3: "internal", 4: "stopped"}
 
@@ -45,7 +45,7 @@ class Error(Exception):
             return report[len("error "):] if report.startswith("error ") else report
         return f"{self.message}\n  {self.hint}" if self.hint else self.message
 
-    def __reduce__(self):
+    def __reduce__(self) -> Tuple[Any, ...]:
         return _restored, (self.__dict__.copy(),)
 
 

@@ -37,13 +37,13 @@ class Planned:
 class Configuration(str):
     """A plan in the format of a launcher: the text to use, with what the format cannot express.
 
-    format         "megatron", "deepspeed", "torchtitan" or "dtensor"
+    launcher       "megatron", "deepspeed", "torchtitan" or "dtensor"
     lost           differences from the plan, one line each; empty if the text expresses all of it
     distribution   the plan that the text describes
     step_seconds   predicted step time of the text
     """
 
-    format: str
+    launcher: str
     lost: List[str]
     distribution: str
     step_seconds: float
@@ -51,7 +51,7 @@ class Configuration(str):
     @classmethod
     def _of(cls, answer: Dict[str, Any]) -> "Configuration":
         made = cls(answer["configuration"])
-        made.format, made.lost = answer["format"], answer["lost"]
+        made.launcher, made.lost = answer["format"], answer["lost"]
         made.distribution, made.step_seconds = answer["configuration_plan"], answer["configuration_seconds"]
         return made
 
@@ -90,8 +90,8 @@ class Plan:
 
     @property
     def parallelism(self) -> str:
-        """The plan in the usual terms: "TP 8 · DP 4 (ZeRO-1)". Empty on one device."""
-        return self.json.get("parallelism", "")
+        """The plan in the usual terms: "TP 8 · DP 4 (ZeRO-1)", or "one h100"."""
+        return self.json["parallelism"]
 
     @property
     def distribution(self) -> str:
@@ -162,7 +162,7 @@ class Plan:
 
     def __repr__(self) -> str:
         step = f"{self.step_seconds:.3g} s per step" + ("" if self.fits else ", does not fit")
-        return f"<weft.Plan {self.task} {self.model} on {self.cluster}: {self.parallelism or 'one device'}, {step}>"
+        return f"<weft.Plan {self.task} {self.model} on {self.cluster}: {self.parallelism}, {step}>"
 
     def _repr_html_(self) -> str:
         from ._report_html import report_html

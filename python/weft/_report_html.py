@@ -10,6 +10,7 @@ from ._values import table
 if TYPE_CHECKING:
     from ._plan import Plan
 
+LEAST_SHARE = 0.005  # smaller parts of a bar are left out
 _COLOURS = ("#4269d0", "#efb118", "#ff725c", "#6cc5b0", "#a463f2", "#9c6b4e", "#97bbf5")
 
 
@@ -27,11 +28,18 @@ def _bytes(value: float) -> str:
     return f"{value:.0f} B"
 
 
+def _count(value: float) -> str:
+    for unit, scale in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if value >= scale:
+            return f"{value / scale:.3g} {unit}"
+    return f"{value:.3g}"
+
+
 def _bar(parts: List[Tuple[str, float, str]], whole: float) -> str:
     """A stacked bar with a legend: parts are (name, value, printed value)."""
-    parts = [part for part in parts if part[1] > 0]
-    if not parts or not whole > 0:
+    if not whole > 0:
         return ""
+    parts = [part for part in parts if part[1] / whole >= LEAST_SHARE]
     boxes, legend = [], []
     for index, (name, value, printed) in enumerate(parts):
         colour = _COLOURS[index % len(_COLOURS)]
@@ -57,7 +65,7 @@ def _step(json: Dict[str, Any]) -> str:
         text += (f" (8 of 10 runs: {_seconds(interval['step_seconds_low'])} to "
                  f"{_seconds(interval['step_seconds_high'])})")
     if json.get("examples_per_second"):
-        text += f" · {json['examples_per_second']:.3g} {json.get('examples', 'rows')}/s"
+        text += f" · {_count(json['examples_per_second'])} {json.get('examples', 'rows')}/s"
     if json.get("mfu"):
         text += f" · {100 * json['mfu']:.0f} % of peak"
     return html.escape(text)
@@ -88,7 +96,7 @@ def report_html(plan: "Plan") -> str:
     json = plan.json
     sizes = ", ".join(f"{name} = {size}" for name, size in json.get("indices", {}).items())
     head = f"{json['task']} {json['model']} on {json['cluster']} ({json['devices']} {json['device']})"
-    rows = [_row("Plan", html.escape(plan.parallelism or "one device")), _row("Step", _step(json))]
+    rows = [_row("Plan", html.escape(plan.parallelism)), _row("Step", _step(json))]
     times = [(name.replace("_", " "), float(value), _seconds(value))
              for name, value in json.get("time_seconds", {}).items()]
     if times:

@@ -10,16 +10,16 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 from . import _library
 from ._call import Call, Listeners, SearchProgress, TrainProgress, last_error, to_bytes
 from ._errors import Error
-from ._plan import Plan, Planned
+from ._plan import Configuration, Plan, Planned
 from ._sql import name_of, settings_of
-from ._tensor import Tensor, Weights
+from ._tensor import Weights
 from ._values import Rows
 
 OnProgress = Callable[[Union[TrainProgress, SearchProgress]], Any]
-Value = Union[Plan, Rows, Dict[str, Any], str]
 
-_EXPLAIN = re.compile(r"\s*EXPLAIN\b(?:\s+(?:ANALYZE|VERBOSE)\b)*\s*(?:\([^()]*\))?\s*((?:TRAIN|INFER)\b[^;]*?);?\s*",
-                      re.IGNORECASE)
+# A single EXPLAIN; the group is the statement that it explains.
+_EXPLAIN = re.compile(r"""\s*EXPLAIN\b(?:\s+(?:ANALYZE|VERBOSE)\b)*\s*(?:\([^()]*\))?\s*"""
+                      r"""((?:TRAIN|INFER)\b(?:'[^']*'|"[^"]*"|[^;'"])*);?\s*""", re.IGNORECASE)
 
 
 class Session:
@@ -44,11 +44,11 @@ class Session:
         self._library.weft_session_on_progress(handle, self._listeners.on_progress, None)
         self._library.weft_session_on_search(handle, self._listeners.on_search, None)
 
-    def execute_all(self, sql: str, *, on_progress: Optional[OnProgress] = None) -> List[Value]:
+    def execute_all(self, sql: str, *, on_progress: Optional[OnProgress] = None) -> List[Any]:
         """Executes statements separated by semicolons. Returns one value per statement.
 
-        A value is a Plan for EXPLAIN, Rows for SHOW, a dict for other statements (the JSON of
-        docs/json.md), and a str for EXPLAIN (FORMAT plan).
+        A value is a Plan for EXPLAIN, a Configuration for EXPLAIN (FORMAT megatron), a str for EXPLAIN
+        (FORMAT plan), Rows for SHOW, and a dict for other statements: their JSON.
 
         `on_progress` is called in this thread with the progress of trainings and plan searches, at
         most ten times per second. An exception in it ends the statement.
@@ -61,8 +61,8 @@ class Session:
         source = _EXPLAIN.fullmatch(sql)
         return [self._value(answer, source.group(1) if source else None) for answer in answers]
 
-    def execute(self, sql: str, *, on_progress: Optional[OnProgress] = None) -> Optional[Value]:
-        """Executes statements as execute_all() does, and returns the value of the last."""
+    def execute(self, sql: str, *, on_progress: Optional[OnProgress] = None) -> Any:
+        """Executes statements as execute_all() does, and returns the value of the last; None without one."""
         values = self.execute_all(sql, on_progress=on_progress)
         return values[-1] if values else None
 
@@ -141,11 +141,13 @@ class Session:
     def __repr__(self) -> str:
         return f"<weft.Session, Weft {self._library.weft_version().decode()}{'' if self._handle else ', closed'}>"
 
-    def _value(self, answer: Any, source: Optional[str]) -> Value:
+    def _value(self, answer: Any, source: Optional[str]) -> Any:
         if isinstance(answer, dict) and "schema" in answer and "task" in answer:
             return Plan(self, answer, source=source)
         if isinstance(answer, list) and all(isinstance(row, dict) for row in answer):
             return Rows(answer)
+        if isinstance(answer, dict) and "configuration_plan" in answer:
+            return Configuration._of(answer)
         return answer
 
 
@@ -165,6 +167,3 @@ def plan(model: str, cluster: Optional[str] = None, *, task: str = "TRAIN",
     if script is not None:
         session.execute(script)
     return session.plan(model, cluster, task=task, settings=settings, on_progress=on_progress, **sizes)
-
-
-__all__ = ["Session", "connect", "plan", "Tensor"]

@@ -41,7 +41,7 @@ class Tensor:
         self._memory = memory
 
     def _bytes(self) -> Any:
-        block = (ctypes.c_char * self.nbytes).from_address(self._address) if self.nbytes else (ctypes.c_char * 0)()
+        block: Any = (ctypes.c_char * self.nbytes).from_address(self._address) if self.nbytes else (ctypes.c_char * 0)()
         block._memory = self._memory  # views of the block keep the memory
         return block
 

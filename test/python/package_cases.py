@@ -18,7 +18,7 @@ import weft
 SOURCE = os.environ["WEFT_SOURCE"]
 DIGITS = os.path.join(SOURCE, "examples", "digits.csv.gz")
 # The whole search takes minutes, so a test that ends shows that it was interrupted.
-LONG_SEARCH = "EXPLAIN TRAIN gpt2 ON superpod WITH (b = 1024, planning_seconds = 1000)"
+LONG_SEARCH = "EXPLAIN TRAIN char_gpt ON superpod WITH (b = 4096, planning_seconds = 1000)"
 LONG_TRAINING = f"TRAIN digits_mlp FROM '{DIGITS}' STEPS 1000000000"
 
 try:
@@ -145,11 +145,16 @@ class Plans(unittest.TestCase):
             plan = session.execute("EXPLAIN ( ALTERNATIVES ) TRAIN digits_mlp ON dgx1 WITH (b = 4096);")
             self.assertEqual(plan.distribution, self.plan.distribution)
             self.assertIn("--micro-batch-size", plan.to("megatron"))
+            two_axes = "TRAIN digits_mlp ON pod WITH (b = 4096, distribution = 'node=4: slice b; gpu=8: slice b')"
+            plan = session.execute(f"EXPLAIN {two_axes}")
+            self.assertEqual(plan.to("megatron"), session.execute(f"EXPLAIN (FORMAT megatron) {two_axes}"))
+            with self.assertRaisesRegex(weft.Error, "the statement of this plan is not known"):
+                session.execute(f"SET search_limit = 3; EXPLAIN {two_axes}").to("megatron")
 
     def test_formats(self):
         megatron = self.plan.to("megatron")
         self.assertIn("--global-batch-size 4096", megatron)
-        self.assertEqual(megatron.format, "megatron")
+        self.assertEqual(megatron.launcher, "megatron")
         self.assertGreater(megatron.step_seconds, 0)
         self.assertIsInstance(megatron.lost, list)
         self.assertIn('"train_batch_size": 4096', self.plan.to("deepspeed"))

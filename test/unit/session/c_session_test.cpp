@@ -158,10 +158,10 @@ TEST(CSession, ReportsProgressAndInterruptsASearch) {
       },
       &seen);
   const Executed executed =
-      execute(session, "EXPLAIN TRAIN gpt2 ON superpod WITH (b = 1024, planning_seconds = 1000)", WEFT_JSON);
+      execute(session, "EXPLAIN TRAIN char_gpt ON superpod WITH (b = 4096, planning_seconds = 1000)", WEFT_JSON);
   ASSERT_EQ(executed.status, WEFT_OK) << executed.error()->report;
   EXPECT_NE(executed.text().find("the search was interrupted"), std::string::npos) << executed.text();
-  EXPECT_EQ(seen.model, "gpt2");
+  EXPECT_EQ(seen.model, "char_gpt");
   EXPECT_GT(seen.candidates, 0);
   EXPECT_GT(seen.seconds, 0);
   EXPECT_EQ(seen.trainings, 0) << "a search is not a training";
