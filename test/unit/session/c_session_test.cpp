@@ -182,9 +182,9 @@ TEST(CSession, ReturnsTrainedWeights) {
   const SessionHandle session = open_session();
   weft_weights* weights = nullptr;
   EXPECT_EQ(weft_session_weights(session.get(), "digits_mlp", &weights), WEFT_USER);
-  EXPECT_STREQ(weft_last_error(), "digits_mlp is not trained yet");
+  EXPECT_STREQ(weft_last_error(), "digits_mlp is not trained yet: TRAIN it, or LOAD a checkpoint");
   EXPECT_EQ(weft_session_weights(session.get(), "digits_mpl", &weights), WEFT_USER);
-  EXPECT_STREQ(weft_last_error(), "unknown model: digits_mpl");
+  EXPECT_STREQ(weft_last_error(), "unknown model: digits_mpl: did you mean 'digits_mlp'?");
   EXPECT_EQ(weft_session_weights(session.get(), nullptr, &weights), WEFT_USER);
   EXPECT_EQ(weights, nullptr);
   EXPECT_EQ(weft_weights_count(nullptr), 0U);
