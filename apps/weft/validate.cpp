@@ -21,6 +21,7 @@ Result<session::Reply> run_validate(int argc, char** argv) {
   app.add_option("--only", validate.only);
   app.add_option("--most-rows", validate.most_rows);
   app.add_flag("--rows", validate.rows);
+  app.add_flag("--anchor", validate.anchor);
   add_format(&app, validate.format);
   validate.width = output_width();
   validate.interrupted = interrupt::requested;

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "weft/app/command/anchor_step.h"
 #include "weft/app/command/recipe_problem.h"
 #include "weft/app/explain/validation.h"
 #include "weft/app/session/command_catalog.h"
@@ -24,6 +25,9 @@ namespace weft::command {
 namespace {
 
 constexpr std::int64_t kMostBytes = std::int64_t{256} << 20;
+
+// The name of a run's cluster in the catalog.
+constexpr std::string_view kCluster = "measured";
 
 bool is_unseen(std::string_view id) { return (Hasher().text(id).digest().low & 1) == 1; }
 
@@ -55,7 +59,7 @@ Result<cluster::Cluster> cluster_of(const language::Catalog& catalog, const runs
   if (device == catalog.devices.end())
     return user_error(fmt::format("the catalog lacks the device {}", given.device));
   cluster::Cluster made;
-  made.name = "measured";
+  made.name = std::string(kCluster);
   made.device = device->second;
   // Variants of a device differ in memory: 40 and 80 GB.
   if (given.memory_bytes > 0 && given.memory_bytes < 0.9 * made.device.memory_bytes)
@@ -94,6 +98,23 @@ std::string problem_key(const runs::Run& run) {
                      static_cast<int>(run.recipe.precision), c.fabric);
 }
 
+// A run whose series is what one measured step of it calibrates.
+struct SeriesRun {
+  runs::Run run;
+  std::string series;
+  recipe::StepValues predicted = {};  // 0: none
+};
+
+// Runs of one model, device, stack and precision. Tables that do not name the model have its sizes.
+std::string series_of(const runs::Run& run, const runs::RunFields& fields) {
+  std::string model;
+  if (!fields.contains("model"))
+    for (const char* const size : {"layers", "hidden", "heads", "experts"})
+      if (const auto found = fields.find(size); found != fields.end())
+        model += fmt::format("{} {} ", size, found->second);
+  return fmt::format("{}{} {} {}", model, run.series, run.stack, name(run.recipe.precision));
+}
+
 class Validator {
  public:
   explicit Validator(const Validate& request) : request_(request) {
@@ -114,6 +135,7 @@ class Validator {
       text.files.push_back(file.ok() ? *std::move(file)
                                      : explain::ValidatedFile{path, {}, {{path, file.error().message}}});
     }
+    text.anchored = std::move(anchored_);
     text.half = request_.half == Half::fitted ? "fitted" : request_.half == Half::unseen ? "unseen" : "both";
     text.rows = request_.rows;
     text.width = request_.width;
@@ -125,7 +147,7 @@ class Validator {
   Result<explain::ValidatedFile> validate_file(const std::string& path) {
     explain::ValidatedFile file{path, {}, {}};
     WEFT_TRY(rows, read_rows(path));
-    std::vector<runs::Run> chosen;
+    std::vector<SeriesRun> chosen;
     for (runs::RunRow& row : rows) {
       if (request_.half != Half::both && is_unseen(row.id) != (request_.half == Half::unseen)) continue;
       if (!request_.only.empty() && row.id.find(request_.only) == std::string::npos) continue;
@@ -137,11 +159,13 @@ class Validator {
         file.left_out.emplace_back(row.id, run.error().message);
         continue;
       }
-      chosen.push_back(std::move(*run));
+      std::string series = series_of(*run, row.fields);
+      chosen.push_back({std::move(*run), std::move(series)});
     }
-    std::ranges::stable_sort(chosen, {}, problem_key);
+    std::ranges::stable_sort(chosen, {}, [](const SeriesRun& one) { return problem_key(one.run); });
     std::string key;
-    for (const runs::Run& run : chosen) {
+    for (SeriesRun& one : chosen) {
+      const runs::Run& run = one.run;
       if (request_.interrupted && request_.interrupted()) return user_error("interrupted");
       if (problem_key(run) != key) {
         key = problem_key(run);
@@ -154,11 +178,70 @@ class Validator {
         continue;
       }
       file.runs.push_back(compare(run, *priced));
+      one.predicted = {priced->price.seconds, priced->price.peak_bytes};
+    }
+    if (request_.anchor) {
+      WEFT_TRY(anchored, anchor_series(chosen));
+      anchored.path = path;
+      anchored_.push_back(std::move(anchored));
     }
     return file;
   }
 
-  Result<std::unique_ptr<RecipeProblem>> open(const runs::Run& run) {
+  // Predicts the runs of each series again, after its smallest run was measured. Of several smallest, a hash of the
+  // ids chooses, so that no error has a say in it.
+  Result<explain::AnchoredFile> anchor_series(const std::vector<SeriesRun>& all) {
+    std::map<std::string, std::vector<const SeriesRun*>> by_series;
+    for (const SeriesRun& one : all)
+      if (one.run.outcome == runs::Outcome::ran && one.run.step_seconds > 0 && one.predicted.seconds > 0)
+        by_series[one.series].push_back(&one);
+    explain::AnchoredFile file;
+    for (const auto& [series, of] : by_series) {
+      if (of.size() < 2) continue;
+      if (request_.interrupted && request_.interrupted()) return user_error("interrupted");
+      const SeriesRun& smallest = **std::ranges::min_element(of, {}, [](const SeriesRun* one) {
+        return std::pair(one->run.cluster.devices, Hasher().text(one->run.id).digest().low);
+      });
+      auto anchored = anchor(smallest.run);
+      if (!anchored.ok()) {
+        file.refused.emplace_back(smallest.run.id, anchored.error().message);
+        continue;
+      }
+      ++file.series;
+      WEFT_TRY_STATUS(predict_anchored(of, smallest, anchored->stack, file));
+    }
+    return file;
+  }
+
+  Result<recipe::Anchor> anchor(const runs::Run& run) {
+    if (auto opened = open(run); !opened.ok()) return opened.error();
+    return anchor_step(state_, {model_, std::string(kCluster), run.recipe, run.stack},
+                       {run.step_seconds, run.peak_bytes}, request_.interrupted);
+  }
+
+  Status predict_anchored(const std::vector<const SeriesRun*>& series, const SeriesRun& anchor,
+                          const cluster::Stack& stack, explain::AnchoredFile& file) {
+    std::string key;
+    for (const SeriesRun* const one : series) {
+      if (one == &anchor) continue;
+      runs::Run run = one->run;
+      run.stack = stack.name;
+      if (problem_key(run) != key) {
+        key = problem_key(run);
+        problem_ = open(run, &stack);
+      }
+      if (!problem_.ok()) return problem_.error();
+      WEFT_TRY(priced, (*problem_)->pricer().price(run.recipe));
+      file.runs.push_back({run.id,
+                           anchor.run.id,
+                           {run.step_seconds, one->predicted.seconds, priced.price.seconds},
+                           {run.peak_bytes, one->predicted.peak_bytes, priced.price.peak_bytes}});
+    }
+    return {};
+  }
+
+  // `stack`: one that the catalog does not have.
+  Result<std::unique_ptr<RecipeProblem>> open(const runs::Run& run, const cluster::Stack* stack = nullptr) {
     WEFT_TRY(cluster, cluster_of(state_.catalog, run.cluster));
     if (run.config != config_) {
       WEFT_TRY(imported, imports::import_hugging_face(
@@ -169,6 +252,7 @@ class Validator {
       config_ = run.config;
     }
     state_.catalog.clusters.insert_or_assign(cluster.name, cluster);
+    if (stack != nullptr) state_.catalog.stacks.insert_or_assign(stack->name, *stack);
     return RecipeProblem::make(state_, model_, cluster.name, run.recipe, run.stack, request_.interrupted);
   }
 
@@ -203,6 +287,7 @@ class Validator {
   const Validate& request_;
   language::Catalog known_;
   session::Session::State state_;
+  std::vector<explain::AnchoredFile> anchored_;
   std::string config_, model_;
   Result<std::unique_ptr<RecipeProblem>> problem_ = user_error("nothing was estimated yet");
 };

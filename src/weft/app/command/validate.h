@@ -21,6 +21,7 @@ struct Validate {
   Half half = Half::unseen;
   std::string only;            // part of the ids to estimate; empty: all
   bool rows = false;           // a line per row
+  bool anchor = false;         // also with the smallest run of each series as a measured step
   std::int64_t most_rows = 0;  // of each file; 0: all
   session::Format format = session::Format::text;
   std::size_t width = explain::kUsualWidth;

@@ -247,13 +247,15 @@ std::string print_text(const ValidationText& text) {
     out += "\nleft out\n";
     for (const auto& [reason, count] : why) out += fmt::format("  {:>4}  {}\n", count, reason);
   }
+  if (!text.anchored.empty()) out += print_text(text.anchored, text.rows, text.width);
   out += fmt::format("\nrows: {} half; {:.1f} s\n", text.half, text.seconds);
   return out;
 }
 
 std::string print_json(const ValidationText& text) {
   ValidationJson top = {{"schema", 1}, {"half", text.half}, {"files", ValidationJson::array()}};
-  for (const ValidatedFile& file : text.files) {
+  for (std::size_t f = 0; f < text.files.size(); ++f) {
+    const ValidatedFile& file = text.files[f];
     const RunSummary of = summarize({&file});
     ValidationJson one = {
         {"file", file.path}, {"runs", ValidationJson::array()}, {"left_out", ValidationJson::array()}};
@@ -299,6 +301,7 @@ std::string print_json(const ValidationText& text) {
                              {"memory_bytes", memory}});
     }
     for (const auto& [id, reason] : file.left_out) one["left_out"].push_back({{"id", id}, {"why", reason}});
+    if (!text.anchored.empty()) one["anchored"] = ValidationJson::parse(print_json(text.anchored[f]));
     top["files"].push_back(std::move(one));
   }
   return top.dump() + "\n";

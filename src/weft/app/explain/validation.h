@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/app/explain/anchored_runs.h"
 #include "weft/app/explain/lines.h"
 
 namespace weft::explain {
@@ -37,6 +38,7 @@ struct ValidatedFile {
 
 struct ValidationText {
   std::vector<ValidatedFile> files;
+  std::vector<AnchoredFile> anchored;  // with --anchor, in the order of `files`
   std::string half;
   double seconds = 0;
   bool rows = false;
