@@ -22,6 +22,8 @@ Result<session::Reply> run_improve(int argc, char** argv) {
   app.add_option("--model", improve.model);
   app.add_option("--on", improve.on);
   app.add_option("--stack", improve.stack);
+  app.add_option("--measured", improve.measured);
+  app.add_option("--save-stack", improve.save_stack);
   app.add_option("--batch", improve.batch);
   app.add_option("--sequence", improve.sequence);
   app.add_option("--seconds", improve.seconds);

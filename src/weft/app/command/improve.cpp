@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "weft/app/command/anchor_step.h"
 #include "weft/app/command/recipe_problem.h"
 #include "weft/app/explain/improvement.h"
 #include "weft/app/session/command_catalog.h"
@@ -23,6 +24,7 @@
 #include "weft/planner/step/plan_for.h"
 #include "weft/translate/imports/hugging_face.h"
 #include "weft/translate/recipe/model_shape.h"
+#include "weft/translate/runs/measured_step.h"
 
 namespace weft::command {
 namespace {
@@ -231,6 +233,13 @@ Status complete_model(const GivenRecipe& given, const recipe::RecipeEstimator& p
   return {};
 }
 
+constexpr std::int64_t kMostLogBytes = std::int64_t{256} << 20;
+
+Error in_option(std::string_view option, Error error) {
+  error.message = fmt::format("{}: {}", option, error.message);
+  return error;
+}
+
 class Improver {
  public:
   explicit Improver(const Improve& request) : request_(request) { session::load_known(state_.catalog); }
@@ -250,9 +259,20 @@ class Improver {
     state_.catalog.clusters.insert_or_assign(cluster.name, cluster);
     state_.settings.seconds = request_.seconds;
 
-    WEFT_TRY(problem, RecipeProblem::make(state_, model.name, cluster.name, given.recipe,
-                                          request_.stack.empty() ? std::string(recipe::stack_of(given.language))
-                                                                : request_.stack,
+    AnchoredStep step{model.name, cluster.name, given.recipe,
+                      request_.stack.empty() ? std::string(recipe::stack_of(given.language)) : request_.stack};
+    std::optional<explain::AnchoredStepText> anchored;
+    if (!request_.measured.empty()) {
+      WEFT_TRY(made, anchor(given, step));
+      anchored = std::move(made);
+      step.stack = anchored->anchor.stack.name;
+      if (!request_.save_stack.empty())
+        WEFT_TRY_STATUS(
+            write_file_atomically(request_.save_stack, recipe::print_create(anchored->anchor.stack)));
+    } else if (!request_.save_stack.empty()) {
+      return user_error("--save-stack needs a measured step", "--measured 'step=1.31s, memory=61GiB'");
+    }
+    WEFT_TRY(problem, RecipeProblem::make(state_, step.model, step.cluster, step.recipe, step.stack,
                                           request_.interrupted));
     recipe::RecipeEstimator& pricer = problem->pricer();
     WEFT_TRY_STATUS(complete_model(given, pricer, model.name, given.recipe));
@@ -260,6 +280,7 @@ class Improver {
     if (!found.ok()) return placed_in(given, std::move(found).error());
 
     explain::ImprovementText text;
+    text.anchored = std::move(anchored);
     text.about = session::report_of(state_, problem->prepared());
     text.about.memory_limit = pricer.problem().memory_bytes;
     text.about.width = request_.width;
@@ -282,6 +303,33 @@ class Improver {
   }
 
  private:
+  // Calibrates the stack by the measured step of today's configuration.
+  Result<explain::AnchoredStepText> anchor(const GivenRecipe& given, const AnchoredStep& step) {
+    const bool is_stated = request_.measured.find('=') != std::string::npos;
+    explain::AnchoredStepText text;
+    if (is_stated) {
+      auto stated = runs::read_stated_step(request_.measured);
+      if (!stated.ok()) return in_option("--measured", std::move(stated).error());
+      text.given = std::move(*stated);
+    } else {
+      auto log = read_file(request_.measured, kMostLogBytes);
+      if (!log.ok()) {
+        Error error = in_option("--measured", std::move(log).error());
+        error.hint = "give a trainer's log, or values: 'step=1.31s, memory=61GiB'";
+        return error;
+      }
+      WEFT_TRY(read, runs::read_trainer_log(*log, request_.measured));
+      text.given = std::move(read);
+    }
+    const Recipe& recipe = given.recipe;
+    WEFT_TRY(seconds, text.given.step_seconds(recipe.global_batch, recipe.sequence, recipe.devices));
+    text.measured = {seconds, text.given.peak_bytes};
+    auto made = anchor_step(state_, step, text.measured, request_.interrupted);
+    if (!made.ok()) return placed_in(given, std::move(made).error());
+    text.anchor = std::move(*made);
+    return text;
+  }
+
   const Improve& request_;
   session::Session::State state_;
 };

@@ -24,6 +24,8 @@ struct Improve {
   std::string maxtext;     // MaxText's YAML, or overrides: ici_fsdp_parallelism=8
   std::string model;       // a config.json, a script (its last model is used), or a shipped model
   std::string stack;       // the software that runs the configuration; empty: that of its format
+  std::string measured;    // "step=1.31s, memory=61GiB", or a trainer's log; empty: nothing was measured
+  std::string save_stack;  // file for the stack that the measured step calibrates
   std::string on;          // a cluster's name, or a script (its last cluster is used)
   std::int64_t batch = 0, sequence = 0;
   double seconds = 0;  // search time; 0: until nothing better is found

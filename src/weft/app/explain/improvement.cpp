@@ -178,6 +178,7 @@ std::string print_text(const ImprovementText& text) {
   const EstimatedRecipe& today = found.today;
   const std::size_t width = text.about.width;
   std::string out = wrap(headline(text.about), width) + "\n";
+  if (text.anchored) out += print_text(*text.anchored, width);
   const Report now = report_of(text, today);
   if (found.better) {
     const EstimatedRecipe& better = *found.better;
@@ -225,6 +226,7 @@ std::string print_json(const ImprovementText& text) {
   for (const auto& [size, value] : text.about.sizes) json["sizes"][size] = value;
   json["precision"] = text.precision;
   json["memory_limit_bytes"] = whole(text.about.memory_limit);
+  if (text.anchored) json["anchor"] = Json::parse(print_json(*text.anchored));
   json["today"] = price_json(found.today);
   json["today"]["bound_by"] = what_dominates(found.today, text.about.memory_limit);
   json["better"] = nullptr;

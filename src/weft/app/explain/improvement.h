@@ -7,9 +7,11 @@
 //   - --tensor-model-parallel-size 8          a diff of the configuration's own lines
 //   + --tensor-model-parallel-size 2
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "weft/app/explain/anchored_step.h"
 #include "weft/app/explain/report.h"
 #include "weft/translate/recipe/improve.h"
 
@@ -19,6 +21,7 @@ struct ImprovementText {
   Report about;           // what is known before planning
   std::string precision;  // as the setting's value
   const recipe::Improvement* improvement = nullptr;
+  std::optional<AnchoredStepText> anchored;  // what was measured of today's configuration
   recipe::Language language = recipe::Language::megatron;
   recipe::Written before,
       after;  // the user's text, and the text with what changes; empty if nothing is better
