@@ -18,7 +18,7 @@ using cluster::Stack;
 constexpr double kDeviationsOf80 = 1.2816;
 // Steps of one plan on one cluster, run again: the median over 79 plans of NVIDIA's recipes in several releases.
 constexpr double kMeasurementError = 0.02;
-// Half of the squared error of a fitted stack is within series of one model and device, half between them.
+// Assumed, not fitted: the share between series differs from table to table (weft validate --anchor).
 constexpr double kCommonShare = 0.5;
 
 struct FactorKind {
