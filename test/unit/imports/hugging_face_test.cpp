@@ -84,6 +84,11 @@ TEST(HuggingFace, CountsTheParametersOfPublishedModels) {
       "num_heads": 12, "vocab_size": 32128, "feed_forward_proj": "gated-gelu", "tie_word_embeddings": false)"),
             247'577'856);
   EXPECT_EQ(parameters(kDeepseekLite), 15'706'484'224);
+  // Qwen3 30B A3B
+  EXPECT_EQ(parameters(R"("model_type": "qwen3_moe", "hidden_size": 2048, "moe_intermediate_size": 768,
+      "num_hidden_layers": 48, "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128,
+      "num_experts": 128, "num_experts_per_tok": 8, "norm_topk_prob": true, "vocab_size": 151936)"),
+            30'532'122'624);
   EXPECT_EQ(parameters(kDeepseek3),
             671'026'404'352);  // without the 58 x 256 biases of routers, which are states
 }
@@ -207,7 +212,7 @@ TEST(HuggingFace, NamesUnknownFields) {
   EXPECT_EQ(
       import_hugging_face(R"({"model_type": "rwkv5world"})").error().hint,
       "known are bert, deepseek_v2, deepseek_v3, falcon, gemma, gemma2, gemma3_text, gpt2, gpt_neox, llama, "
-      "mistral, mixtral, olmo, olmo2, phi3, qwen2, qwen3, t5, vit, whisper");
+      "mistral, mixtral, nemotron, olmo, olmo2, phi3, qwen2, qwen3, qwen3_moe, t5, vit, whisper");
   EXPECT_EQ(refusal(R"({"model_type": "gpt2"})"), "expected n_embd, found none");
   const auto model = import_hugging_face(with(kLlama, R"(, "wings": 2, "use_cache": true)"));
   ASSERT_TRUE(model.ok());

@@ -115,6 +115,45 @@ TEST(RunTable, NamesWhatIsMissingOrImpossible) {
             "neither a step time nor memory was measured");
 }
 
+// A row of experts, with the columns model, ffn, experts, topk, kv_heads, gated and precision.
+Result<Run> read_model(std::string_view values) {
+  auto rows = read_run_table("id,layers,hidden,heads,gpu,gpus,mbs,gbs,seq,step_s,model,ffn,experts,topk,"
+                             "kv_heads,gated,precision\n" +
+                                 std::string(values) + "\n",
+                             "runs.csv");
+  if (!rows.ok()) return rows.error();
+  return run_of(rows->front());
+}
+
+bool config_has(const Result<Run>& run, std::string_view text) {
+  return run.ok() && run->config.find(text) != std::string::npos;
+}
+
+TEST(RunTable, TakesWhatAMixtureLacksFromThePublishedModel) {
+  const auto qwen = read_model("a,48,2048,32,gb200,8,1,64,4096,1,Qwen3_30B_a3B (tokendrop),,128,8,,,MXFP8");
+  ASSERT_TRUE(qwen.ok()) << qwen.error().message;
+  EXPECT_TRUE(config_has(qwen, "\"intermediate_size\":768"));
+  EXPECT_TRUE(config_has(qwen, "\"num_key_value_heads\":4"));
+  EXPECT_TRUE(config_has(qwen, "\"head_dim\":128"));
+  EXPECT_EQ(qwen->recipe.precision, recipe::Precision::fp8);
+  const auto proxy = read_model("a,4,7168,128,b200,8,1,16,4096,1,deepseekv3,18432,256,8,128,,bf16");
+  ASSERT_TRUE(proxy.ok()) << proxy.error().message;
+  EXPECT_TRUE(config_has(proxy, "\"model_type\":\"deepseek_v3\""));
+  EXPECT_TRUE(config_has(proxy, "\"first_k_dense_replace\":1"));
+  EXPECT_TRUE(config_has(proxy, "\"kv_lora_rank\":512"));
+  const auto unknown = read_model("a,4,512,8,b200,8,1,16,4096,1,somebody's,,64,8,,,bf16");
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_EQ(unknown.error().message, "moe_ffn is missing, and no published model is known as 'somebody's'");
+}
+
+TEST(RunTable, ReadsLayersWithoutAGateExactly) {
+  const auto run = read_model("a,32,6144,48,gb200,8,1,64,4096,1,nemotron4-15b,24576,,,8,0,fp8");
+  ASSERT_TRUE(run.ok()) << run.error().message;
+  EXPECT_TRUE(config_has(run, "\"hidden_act\":\"relu2\""));
+  EXPECT_TRUE(config_has(run, "\"intermediate_size\":24576"));
+  EXPECT_EQ(run->recipe.precision, recipe::Precision::fp8);
+}
+
 TEST(RunTable, RefusesFilesThatAreNoTables) {
   EXPECT_EQ(read_run_table("", "x.csv").error().message, "x.csv: the file is empty");
   EXPECT_EQ(read_run_table("{\"a\": 1}", "x.json").error().message,
