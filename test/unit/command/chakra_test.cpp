@@ -414,18 +414,18 @@ TEST(SimulateTest, AnswersInTextAndJson) {
                   .ok());
   command::Simulate request{
       .traces = folder.path() + "/run", .network = network, .system = "", .timeline = timeline};
-  const session::Reply text = run(request);
+  const session::Reply text = command::run(request);
   EXPECT_EQ(text.exit_code, session::ExitCode::ok) << text.complaint;
   EXPECT_TRUE(text.output.starts_with("2.46 ms on 4 ranks\n")) << text.output;
   EXPECT_NE(text.output.find("0 to 3"), std::string::npos) << text.output;
   request.format = session::Format::json;
-  const auto json = nlohmann::json::parse(run(request).output);
+  const auto json = nlohmann::json::parse(command::run(request).output);
   EXPECT_NEAR(json["seconds"].get<double>(), 1e-3 + 1.5 / 1024, 1e-9);
   EXPECT_EQ(json["ranks"].size(), 4u);
   EXPECT_EQ(nlohmann::json::parse(std::ifstream(timeline))["traceEvents"].size(), 4u * (3 + 2));
   request.wires = "store-and-forwards";
-  EXPECT_EQ(run(request).exit_code, session::ExitCode::user_error);
-  EXPECT_NE(run(request).complaint.find("store-and-forward"), std::string::npos);
+  EXPECT_EQ(command::run(request).exit_code, session::ExitCode::user_error);
+  EXPECT_NE(command::run(request).complaint.find("store-and-forward"), std::string::npos);
 }
 
 // --- ASTRA-sim's results

@@ -32,7 +32,7 @@ namespace weft::recipe {
 namespace {
 
 constexpr std::string_view kLocalBatch = "training.local_batch_size";
-constexpr std::string_view kOlderBatch = "training.batch_size";
+[[maybe_unused]] constexpr std::string_view kOlderBatch = "training.batch_size";
 
 // torch.distributed.pipelining's schedules, with the stages per rank that torchtitan gives them.
 struct TorchSchedule {
@@ -40,7 +40,7 @@ struct TorchSchedule {
   std::int64_t stages;
   std::string_view note;
 };
-constexpr TorchSchedule kTorchSchedules[] = {
+[[maybe_unused]] constexpr TorchSchedule kTorchSchedules[] = {
     {"1F1B", "", 1, ""},
     {"Interleaved1F1B", "", 2, ""},
     {"GPipe", kAllForward, 1, ""},
