@@ -21,8 +21,8 @@ Result<std::int64_t> Binder::evaluate_size(const syntax::SizeExpression& express
     }
     case syntax::ExpressionKind::chain: return evaluate_size_chain(expression.as<syntax::Chain>());
     case syntax::ExpressionKind::call:  // ceil(a / b), as parsed
-      return evaluate_size_chain(
-          expression.as<syntax::Call>().arguments.front().value->as<syntax::Chain>(), /*rounds_up=*/true);
+      return evaluate_size_chain(expression.as<syntax::Call>().arguments.front().value->as<syntax::Chain>(),
+                                 /*rounds_up=*/true);
     default:
       return user_error("expected a size",
                         "a size expression has whole numbers, sizes, + - * /, ceil(a / b) and parentheses",

@@ -243,7 +243,8 @@ const SizeExpression* Grammar::size_expression() {
 bool Grammar::check_size(const Expression& size) {
   const auto refuse = [&](Span span, std::string_view message) {
     fail(user_error(std::string(message),
-                    "a size expression has whole numbers, sizes, + - * /, ceil(a / b) and parentheses", span));
+                    "a size expression has whole numbers, sizes, + - * /, ceil(a / b) and parentheses",
+                    span));
     return false;
   };
   if (size.if_a<NameUse>()) return true;

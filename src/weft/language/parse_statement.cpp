@@ -124,18 +124,19 @@ const Statement* Grammar::explain() {
 }
 
 Format Grammar::format() {
-  static constexpr auto kFormats = std::to_array<std::string_view>(
-      {"text", "json", "plan", "megatron", "deepspeed", "torchtitan", "nemo", "bridge", "accelerate", "maxtext",
-       "dtensor"});
+  static constexpr auto kFormats =
+      std::to_array<std::string_view>({"text", "json", "plan", "megatron", "deepspeed", "torchtitan", "nemo",
+                                       "bridge", "accelerate", "maxtext", "dtensor"});
   const std::string_view word = lexeme(token_.span);
   for (std::size_t i = 0; i < kFormats.size(); ++i) {
     if (!same_word(word, kFormats[i])) continue;
     advance();
     return static_cast<Format>(i);
   }
-  fail_expected("text, json, plan, megatron, deepspeed, torchtitan, nemo, bridge, accelerate, maxtext or "
-                "dtensor after FORMAT",
-                did_you_mean(word, kFormats));
+  fail_expected(
+      "text, json, plan, megatron, deepspeed, torchtitan, nemo, bridge, accelerate, maxtext or "
+      "dtensor after FORMAT",
+      did_you_mean(word, kFormats));
   return {};
 }
 

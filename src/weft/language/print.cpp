@@ -17,9 +17,9 @@ constexpr std::size_t kWidth = 100;  // maximum columns per line
 
 constexpr auto kObjects =
     std::to_array<std::string_view>({"DEVICE", "CLUSTER", "FUNCTION", "LAYER", "MODEL", "STACK"});
-constexpr auto kFormats = std::to_array<std::string_view>(
-    {"text", "json", "plan", "megatron", "deepspeed", "torchtitan", "nemo", "bridge", "accelerate", "maxtext",
-     "dtensor"});
+constexpr auto kFormats =
+    std::to_array<std::string_view>({"text", "json", "plan", "megatron", "deepspeed", "torchtitan", "nemo",
+                                     "bridge", "accelerate", "maxtext", "dtensor"});
 
 // An EXPLAIN option with the name of a built-in one must be quoted.
 bool is_builtin_option(std::string_view name) {

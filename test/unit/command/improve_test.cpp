@@ -173,7 +173,8 @@ TEST(Improve, ReportsContradictoryFlags) {
   Improve none = asked("");
   refused(none,
           "error: expected one configuration, found 0\n"
-          "  --megatron 'FLAGS', --deepspeed ds_config.json, --torchtitan job.toml, --nemo, --bridge, --accelerate or "
+          "  --megatron 'FLAGS', --deepspeed ds_config.json, --torchtitan job.toml, --nemo, --bridge, "
+          "--accelerate or "
           "--maxtext FILE\n");
   Improve twice = asked("--global-batch-size 64 --micro-batch-size 1");
   twice.batch = 128;

@@ -181,7 +181,8 @@ inline const std::vector<SampleFamily>& sample_families() {
        decoder + epsilon + qwen + R"(, "attention_bias": true, "moe_intermediate_size": 20, "num_experts": 4,
            "num_experts_per_tok": 2, "norm_topk_prob": true, )",
        {a + rotary_a + mixed + R"(, "output_router_logits": false)",
-        b + rotary_b + R"(, "max_window_layers": 1, "output_router_logits": true, "router_aux_loss_coef": 0.0)",
+        b + rotary_b +
+            R"(, "max_window_layers": 1, "output_router_logits": true, "router_aux_loss_coef": 0.0)",
         c + R"(, "max_window_layers": 1)"}},
       {"t5",
        {{"T5ForConditionalGeneration", "words"}, {"T5Model", "base"}, {"T5EncoderModel", "encoder"}},

@@ -130,9 +130,10 @@ TEST(Fidelity, OverridesStayOverrides) {
 
 // A text in a form that is not edited line by line is written anew, and means the same.
 TEST(Fidelity, FlowStyleIsWrittenAnew) {
-  const std::string text = with_a_change(
-      Language::nemo, "{trainer: {devices: 8, num_nodes: 8, precision: bf16}, model: {micro_batch_size: 2, "
-                      "global_batch_size: 512, tensor_model_parallel_size: 4, optim: {lr: 3e-4}}}\n");
+  const std::string text =
+      with_a_change(Language::nemo,
+                    "{trainer: {devices: 8, num_nodes: 8, precision: bf16}, model: {micro_batch_size: 2, "
+                    "global_batch_size: 512, tensor_model_parallel_size: 4, optim: {lr: 3e-4}}}\n");
   const Recipe again = read_given(Language::nemo, text);
   EXPECT_EQ(again.tensor, 2);
   EXPECT_EQ(again.micro_batch, 4);
@@ -164,10 +165,10 @@ TEST(Fidelity, ReplacesOtherNames) {
 
 TEST(Fidelity, NamesWhatIsNotEstimated) {
   const Recipe recipe = read_given(Language::megatron, "--lr 3e-4 --tp-comm-overlap --my-flag 1 --swiglu");
-  EXPECT_EQ(recipe.notes,
-            (std::vector<std::string>{"--tp-comm-overlap: estimated without overlap of tensor-parallel communication",
-                                      "unknown, passed through: --my-flag",
-                                      "not part of the estimate, kept unchanged: --lr, --swiglu"}));
+  EXPECT_EQ(recipe.notes, (std::vector<std::string>{
+                              "--tp-comm-overlap: estimated without overlap of tensor-parallel communication",
+                              "unknown, passed through: --my-flag",
+                              "not part of the estimate, kept unchanged: --lr, --swiglu"}));
 }
 
 TEST(Fidelity, NamesTheNearestLegalValues) {
@@ -176,9 +177,11 @@ TEST(Fidelity, NamesTheNearestLegalValues) {
     EXPECT_FALSE(recipe.ok());
     return recipe.ok() ? std::string() : recipe.error().hint;
   };
-  EXPECT_EQ(hint("--num-attention-heads 96 --tensor-model-parallel-size 7"), "the nearest that divide 96: 6 and 8");
+  EXPECT_EQ(hint("--num-attention-heads 96 --tensor-model-parallel-size 7"),
+            "the nearest that divide 96: 6 and 8");
   EXPECT_EQ(hint("--num-experts 8 --expert-model-parallel-size 16"), "the nearest that divides 8: 8");
-  EXPECT_EQ(hint("--nproc-per-node 8 --micro-batch-size 3 --global-batch-size 32"), "the nearest batches: 24 and 48");
+  EXPECT_EQ(hint("--nproc-per-node 8 --micro-batch-size 3 --global-batch-size 32"),
+            "the nearest batches: 24 and 48");
   EXPECT_EQ(hint("--num-attention-heads 64 --group-query-attention --num-query-groups 8 "
                  "--tensor-model-parallel-size 16"),
             "the nearest degree that does is 8");
@@ -203,8 +206,8 @@ TEST(Fidelity, DeepspeedsAutoIsTheTrainersDefault) {
 
 TEST(Fidelity, TorchtitansDefaultBatchIsOnePassPerRank) {
   if (!read_torchtitan("").ok()) GTEST_SKIP() << "built without toml++";
-  const Recipe recipe = read_given(Language::torchtitan,
-                                   "[training]\nlocal_batch_size = 4\n[parallelism]\ntensor_parallel_degree = 8\n");
+  const Recipe recipe = read_given(
+      Language::torchtitan, "[training]\nlocal_batch_size = 4\n[parallelism]\ntensor_parallel_degree = 8\n");
   EXPECT_EQ(recipe.global_batch, 0);
   EXPECT_EQ(recipe.default_batch, 4 * kDevices / 8);
 }

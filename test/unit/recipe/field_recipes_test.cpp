@@ -50,7 +50,9 @@ const FieldRecipe kField[] = {
     {"Mistral 7B with long sequences by Megatron", Language::megatron,
      "--tensor-model-parallel-size 4 --sequence-parallel --context-parallel-size 2 --seq-length 32768 "
      "--micro-batch-size 1 --global-batch-size 128 --use-distributed-optimizer --bf16",
-     8, "node=8: slice b, shard optimizer; gpu_a=2: slice s, shard optimizer; gpu_b=4: slice h, f, v, s; micro=16"},
+     8,
+     "node=8: slice b, shard optimizer; gpu_a=2: slice s, shard optimizer; gpu_b=4: slice h, f, v, s; "
+     "micro=16"},
     {"BERT by Megatron, data parallel alone", Language::megatron,
      "--micro-batch-size 4 --global-batch-size 256 --seq-length 512 --fp16", 8,
      "node=8: slice b; gpu=8: slice b"},

@@ -77,10 +77,11 @@ model:
   EXPECT_EQ(one.precision, Precision::bf16);
   EXPECT_TRUE(one.sequence_parallel);
   EXPECT_EQ(one.recompute, Recompute::none);
-  const Recipe two = read_in(Language::nemo,
-                             "trainer.strategy.tensor_model_parallel_size=4 trainer.devices=8 trainer.num_nodes=8 "
-                             "data.global_batch_size=512 data.micro_batch_size=1 "
-                             "trainer.strategy.ddp.use_distributed_optimizer=true");
+  const Recipe two =
+      read_in(Language::nemo,
+              "trainer.strategy.tensor_model_parallel_size=4 trainer.devices=8 trainer.num_nodes=8 "
+              "data.global_batch_size=512 data.micro_batch_size=1 "
+              "trainer.strategy.ddp.use_distributed_optimizer=true");
   EXPECT_EQ(two.tensor, 4);
   EXPECT_EQ(two.zero, 1);
   EXPECT_EQ(two.micro_batches(), 32);
@@ -91,10 +92,12 @@ TEST(Nemo, NamesErrors) {
             "model.tensor_model_parallel_size: expected a whole number of at least 1, found 'four'");
   EXPECT_EQ(refusal_in(Language::nemo, "model: {tensor_model_paralel_size: 4, micro_batch_size: 1}"),
             "unknown setting: model.tensor_model_paralel_size");
-  EXPECT_EQ(refusal_in(Language::nemo,
-                       "model: {tensor_model_parallel_size: 4}\ntrainer: {strategy: {context_parallel_size: 2}}"),
-            "trainer.strategy.context_parallel_size is a setting of NeMo 2, model.tensor_model_parallel_size one of "
-            "NeMo 1");
+  EXPECT_EQ(
+      refusal_in(Language::nemo,
+                 "model: {tensor_model_parallel_size: 4}\ntrainer: {strategy: {context_parallel_size: 2}}"),
+      "trainer.strategy.context_parallel_size is a setting of NeMo 2, model.tensor_model_parallel_size one "
+      "of "
+      "NeMo 1");
   EXPECT_EQ(refusal_in(Language::nemo, "model: {num_query_groups: 8, tensor_model_parallel_size: 16}"),
             "model.tensor_model_parallel_size does not divide model.num_query_groups: 16 and 8");
   EXPECT_NE(refusal_in(Language::nemo, "model: [").find("expected YAML, found an error in line 1"),
@@ -158,8 +161,9 @@ TEST(Accelerate, NamesErrors) {
             "distributed_type: expected FSDP, MULTI_GPU or NO, found DEEPSPEED");
   EXPECT_EQ(refusal_in(Language::accelerate, "distributed_type: FSDP\nfsdp_config: {fsdp_version: 3}"),
             "fsdp_config.fsdp_version: expected 1 or 2, found 3");
-  EXPECT_EQ(refusal_in(Language::accelerate,
-                       "distributed_type: FSDP\nfsdp_config: {fsdp_version: 2, fsdp_sharding_strategy: FULL_SHARD}"),
+  EXPECT_EQ(refusal_in(
+                Language::accelerate,
+                "distributed_type: FSDP\nfsdp_config: {fsdp_version: 2, fsdp_sharding_strategy: FULL_SHARD}"),
             "fsdp_config.fsdp_sharding_strategy is a setting of FSDP version 1, found with fsdp_version 2");
   EXPECT_EQ(refusal_in(Language::accelerate, "num_processes: 9\nnum_machines: 2"),
             "num_machines does not divide num_processes: 2 and 9");
@@ -168,9 +172,10 @@ TEST(Accelerate, NamesErrors) {
 }
 
 TEST(Maxtext, ReadsDegreesWithinAndAcrossSlices) {
-  const Recipe recipe = read_in(Language::maxtext,
-                                "per_device_batch_size: 0.5\nmax_target_length: 4096\nici_tensor_parallelism: 4\n"
-                                "dcn_data_parallelism: 8\nremat_policy: full\n");
+  const Recipe recipe =
+      read_in(Language::maxtext,
+              "per_device_batch_size: 0.5\nmax_target_length: 4096\nici_tensor_parallelism: 4\n"
+              "dcn_data_parallelism: 8\nremat_policy: full\n");
   EXPECT_EQ(recipe.tensor, 4);
   EXPECT_EQ(recipe.data_degree(), 16);  // 8 slices x fsdp 2, the rest of a slice
   EXPECT_EQ(recipe.copies, 8);
@@ -178,22 +183,25 @@ TEST(Maxtext, ReadsDegreesWithinAndAcrossSlices) {
   EXPECT_EQ(recipe.global_batch, 32);
   EXPECT_EQ(recipe.micro_batch, 2);
   EXPECT_EQ(recipe.recompute, Recompute::full);
-  const Recipe staged = read_in(Language::maxtext,
-                                "python train.py base.yml ici_pipeline_parallelism=4 num_pipeline_microbatches=8 "
-                                "per_device_batch_size=2 ici_fsdp_parallelism=16");
+  const Recipe staged =
+      read_in(Language::maxtext,
+              "python train.py base.yml ici_pipeline_parallelism=4 num_pipeline_microbatches=8 "
+              "per_device_batch_size=2 ici_fsdp_parallelism=16");
   EXPECT_EQ(staged.pipeline, 4);
   EXPECT_EQ(staged.micro_batches(), 8);
   EXPECT_EQ(staged.schedule, kAllForward);
 }
 
 TEST(Maxtext, NamesErrors) {
-  EXPECT_EQ(refusal_in(Language::maxtext, "ici_tensor_paralelism: 4"), "unknown setting: ici_tensor_paralelism");
+  EXPECT_EQ(refusal_in(Language::maxtext, "ici_tensor_paralelism: 4"),
+            "unknown setting: ici_tensor_paralelism");
   EXPECT_EQ(refusal_in(Language::maxtext, "ici_tensor_parallelism: -1"),
             "ici_tensor_parallelism and ici_fsdp_parallelism are both -1");
   EXPECT_EQ(refusal_in(Language::maxtext, "ici_tensor_parallelism: 3"),
             "the degrees within and across slices do not divide the devices: 3 x 1 and 64");
-  EXPECT_EQ(refusal_in(Language::maxtext, "per_device_batch_size: 0.3"),
-            "per_device_batch_size x devices x gradient_accumulation_steps is not a whole batch: 0.3 x 64 x 1");
+  EXPECT_EQ(
+      refusal_in(Language::maxtext, "per_device_batch_size: 0.3"),
+      "per_device_batch_size x devices x gradient_accumulation_steps is not a whole batch: 0.3 x 64 x 1");
 }
 
 }  // namespace

@@ -117,10 +117,11 @@ TEST(RunTable, NamesWhatIsMissingOrImpossible) {
 
 // A row of experts, with the columns model, ffn, experts, topk, kv_heads, gated and precision.
 Result<Run> read_model(std::string_view values) {
-  auto rows = read_run_table("id,layers,hidden,heads,gpu,gpus,mbs,gbs,seq,step_s,model,ffn,experts,topk,"
-                             "kv_heads,gated,precision\n" +
-                                 std::string(values) + "\n",
-                             "runs.csv");
+  auto rows = read_run_table(
+      "id,layers,hidden,heads,gpu,gpus,mbs,gbs,seq,step_s,model,ffn,experts,topk,"
+      "kv_heads,gated,precision\n" +
+          std::string(values) + "\n",
+      "runs.csv");
   if (!rows.ok()) return rows.error();
   return run_of(rows->front());
 }

@@ -157,8 +157,8 @@ TEST(CSession, ReportsProgressAndInterruptsASearch) {
         if (progress->best_seconds > 0) weft_session_interrupt(to.session);
       },
       &seen);
-  const Executed executed =
-      execute(session, "EXPLAIN TRAIN char_gpt ON superpod WITH (b = 4096, planning_seconds = 1000)", WEFT_JSON);
+  const Executed executed = execute(
+      session, "EXPLAIN TRAIN char_gpt ON superpod WITH (b = 4096, planning_seconds = 1000)", WEFT_JSON);
   ASSERT_EQ(executed.status, WEFT_OK) << executed.error()->report;
   EXPECT_NE(executed.text().find("the search was interrupted"), std::string::npos) << executed.text();
   EXPECT_EQ(seen.model, "char_gpt");
@@ -191,8 +191,8 @@ TEST(CSession, ReturnsTrainedWeights) {
   EXPECT_EQ(weft_weights_tensor(nullptr, 0), nullptr);
   weft_weights_free(nullptr);
 
-  const std::string train =
-      "TRAIN digits_mlp FROM '" WEFT_SOURCE_DIR "/examples/digits.csv.gz' STEPS 2 WITH (optimizer = momentum)";
+  const std::string train = "TRAIN digits_mlp FROM '" WEFT_SOURCE_DIR
+                            "/examples/digits.csv.gz' STEPS 2 WITH (optimizer = momentum)";
   ASSERT_EQ(execute(session, train.c_str()).status, WEFT_OK);
   ASSERT_EQ(weft_session_weights(session.get(), "digits_mlp", &weights), WEFT_OK);
   ASSERT_EQ(execute(session, train.c_str()).status, WEFT_OK);  // the copy stays at step 2

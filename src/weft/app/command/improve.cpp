@@ -102,7 +102,8 @@ constexpr LanguageOption kOptions[] = {
 // A command line instead of a file: flags, or overrides such as model.num_layers=32.
 bool is_command(Language language, const std::string& text) {
   if (language == Language::megatron) return text.find("--") != std::string::npos;
-  const bool overrides = language == Language::nemo || language == Language::bridge || language == Language::maxtext;
+  const bool overrides =
+      language == Language::nemo || language == Language::bridge || language == Language::maxtext;
   return overrides && text.find('=') != std::string::npos;
 }
 
@@ -117,9 +118,10 @@ Result<GivenRecipe> read_given(const Improve& request, std::int64_t devices) {
       text = one;
     }
   if (found != 1)
-    return user_error(fmt::format("expected one configuration, found {}", found),
-                      "--megatron 'FLAGS', --deepspeed ds_config.json, --torchtitan job.toml, --nemo, --bridge, "
-                      "--accelerate or --maxtext FILE");
+    return user_error(
+        fmt::format("expected one configuration, found {}", found),
+        "--megatron 'FLAGS', --deepspeed ds_config.json, --torchtitan job.toml, --nemo, --bridge, "
+        "--accelerate or --maxtext FILE");
   if (is_command(given.language, text)) {
     given.text = std::move(text);
   } else {
@@ -211,19 +213,19 @@ Status complete_model(const GivenRecipe& given, const recipe::RecipeEstimator& p
                       const std::string& model, Recipe& recipe) {
   const plan::Graph& graph = *pricer.problem().plan;
   const std::vector<std::int64_t> iterations = search::layers_of_nodes(graph);
-  const recipe::ModelShape actual = recipe::model_shape(
-      graph, pricer.roles(), iterations.empty() ? 0 : std::ranges::max(iterations) + 1);
+  const recipe::ModelShape actual =
+      recipe::model_shape(graph, pricer.roles(), iterations.empty() ? 0 : std::ranges::max(iterations) + 1);
   const std::pair<std::int64_t recipe::ModelShape::*, std::string_view> sizes[] = {
-      {&recipe::ModelShape::layers, "layers"},         {&recipe::ModelShape::hidden, "hidden size"},
-      {&recipe::ModelShape::inner, "inner size"},      {&recipe::ModelShape::heads, "attention heads"},
-      {&recipe::ModelShape::key_heads, "key heads"},   {&recipe::ModelShape::experts, "experts"}};
+      {&recipe::ModelShape::layers, "layers"},       {&recipe::ModelShape::hidden, "hidden size"},
+      {&recipe::ModelShape::inner, "inner size"},    {&recipe::ModelShape::heads, "attention heads"},
+      {&recipe::ModelShape::key_heads, "key heads"}, {&recipe::ModelShape::experts, "experts"}};
   for (const auto& [size, what] : sizes) {
     std::int64_t& stated = recipe.model.*size;
     const std::int64_t found = actual.*size;
     if (stated != 0 && found != 0 && stated != found) {
-      Error error = user_error(
-          fmt::format("the configuration and the model {} differ: {} of {} and {}", model, what, stated, found),
-          "give the model that the configuration trains");
+      Error error = user_error(fmt::format("the configuration and the model {} differ: {} of {} and {}",
+                                           model, what, stated, found),
+                               "give the model that the configuration trains");
       return placed_in(given, std::move(error));
     }
     if (stated == 0) stated = found;
@@ -259,8 +261,9 @@ class Improver {
     state_.catalog.clusters.insert_or_assign(cluster.name, cluster);
     state_.settings.seconds = request_.seconds;
 
-    AnchoredStep step{model.name, cluster.name, given.recipe,
-                      request_.stack.empty() ? std::string(recipe::stack_of(given.language)) : request_.stack};
+    AnchoredStep step{
+        model.name, cluster.name, given.recipe,
+        request_.stack.empty() ? std::string(recipe::stack_of(given.language)) : request_.stack};
     std::optional<explain::AnchoredStepText> anchored;
     if (!request_.measured.empty()) {
       WEFT_TRY(made, anchor(given, step));

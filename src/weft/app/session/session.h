@@ -21,7 +21,7 @@
 
 namespace weft::run {
 struct Weights;
-}
+}  // namespace weft::run
 
 namespace weft::session {
 

@@ -231,8 +231,12 @@ int weft_session_weights(weft_session* session, const char* model, weft_weights*
   });
 }
 
-int64_t weft_weights_step(const weft_weights* weights) { return weights == nullptr ? 0 : weights->weights.step; }
-size_t weft_weights_count(const weft_weights* weights) { return weights == nullptr ? 0 : weights->tensors.size(); }
+int64_t weft_weights_step(const weft_weights* weights) {
+  return weights == nullptr ? 0 : weights->weights.step;
+}
+size_t weft_weights_count(const weft_weights* weights) {
+  return weights == nullptr ? 0 : weights->tensors.size();
+}
 const weft_tensor* weft_weights_tensor(const weft_weights* weights, size_t index) {
   return index < weft_weights_count(weights) ? &weights->tensors[index] : nullptr;
 }

@@ -12,10 +12,10 @@
 namespace weft::imports {
 
 enum class NormKind : std::uint8_t {
-  rms,         // x * gain
-  rms_around,  // x * (1 + gain), gain initialized to 0
-  mean,        // layer norm without parameters
-  mean_around, // layer norm, * (1 + gain) + bias, gain initialized to 0
+  rms,          // x * gain
+  rms_around,   // x * (1 + gain), gain initialized to 0
+  mean,         // layer norm without parameters
+  mean_around,  // layer norm, * (1 + gain) + bias, gain initialized to 0
 };
 
 // Properties that may differ between layers.
@@ -30,7 +30,7 @@ struct Decoder {
                positions = 0;
   std::int64_t experts = 0, chosen = 0;
   bool experts_in_mlp = false;         // tensors are named mlp.experts, not block_sparse_moe.experts
-  bool weights_sum_to_one = true;     // of the chosen experts; else those of a softmax over all experts
+  bool weights_sum_to_one = true;      // of the chosen experts; else those of a softmax over all experts
   bool gated = true, squared = false;  // the feed-forward: gate(x) * up(x), or up(x); its activation, squared
   std::string activation = {};
   double epsilon = 1e-6, range = 0.02, dropout = 0, residual_dropout = 0;

@@ -284,8 +284,8 @@ Result<Decoder> read_decoder(Request& request, Head head, std::vector<std::strin
   WEFT_TRY(layers, config.size("num_hidden_layers"));
   WEFT_TRY(heads, config.size("num_attention_heads"));
   const bool only_experts = request.architecture == "qwen3_moe";
-  WEFT_TRY(inner, only_experts ? config.size_or("moe_intermediate_size", 768)
-                               : config.size("intermediate_size"));
+  WEFT_TRY(inner,
+           only_experts ? config.size_or("moe_intermediate_size", 768) : config.size("intermediate_size"));
   WEFT_TRY(words, config.size("vocab_size"));
   WEFT_TRY(positions, config.size_or("max_position_embeddings", assumed.positions));
   WEFT_TRY(key_heads, key_heads_of(config, assumed.key_heads, heads));

@@ -192,9 +192,9 @@ namespace {
 
 // A feed-forward without a gate: down(activation(up(x))).
 LayerText plain_mlp(const std::string& name, const Decoder& model) {
-  LayerText layer(name, "x[b, s, d]",
-                  fmt::format("Feed-forward: down({}(up(x)){}).", model.activation,
-                              model.squared ? " squared" : ""));
+  LayerText layer(
+      name, "x[b, s, d]",
+      fmt::format("Feed-forward: down({}(up(x)){}).", model.activation, model.squared ? " squared" : ""));
   const std::string init = normal(model.range);
   add_block_sizes(layer, model);
   layer.size("f", model.inner);

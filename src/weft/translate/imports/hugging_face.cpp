@@ -19,28 +19,12 @@ struct Family {
 };
 
 constexpr Family kFamilies[] = {
-    {"bert", bert_of},
-    {"deepseek_v2", deepseek_of},
-    {"deepseek_v3", deepseek_of},
-    {"falcon", falcon_of},
-    {"gemma", llama_of},
-    {"gemma2", llama_of},
-    {"gemma3_text", llama_of},
-    {"gpt2", gpt2_of},
-    {"gpt_neox", neox_of},
-    {"llama", llama_of},
-    {"mistral", llama_of},
-    {"mixtral", llama_of},
-    {"nemotron", llama_of},
-    {"olmo", llama_of},
-    {"olmo2", llama_of},
-    {"phi3", llama_of},
-    {"qwen2", llama_of},
-    {"qwen3", llama_of},
-    {"qwen3_moe", llama_of},
-    {"t5", t5_of},
-    {"vit", vit_of},
-    {"whisper", whisper_of},
+    {"bert", bert_of},      {"deepseek_v2", deepseek_of}, {"deepseek_v3", deepseek_of}, {"falcon", falcon_of},
+    {"gemma", llama_of},    {"gemma2", llama_of},         {"gemma3_text", llama_of},    {"gpt2", gpt2_of},
+    {"gpt_neox", neox_of},  {"llama", llama_of},          {"mistral", llama_of},        {"mixtral", llama_of},
+    {"nemotron", llama_of}, {"olmo", llama_of},           {"olmo2", llama_of},          {"phi3", llama_of},
+    {"qwen2", llama_of},    {"qwen3", llama_of},          {"qwen3_moe", llama_of},      {"t5", t5_of},
+    {"vit", vit_of},        {"whisper", whisper_of},
 };
 
 // The model's name in the file, if any.

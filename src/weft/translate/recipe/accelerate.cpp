@@ -16,9 +16,9 @@ constexpr std::string_view kType = "distributed_type", kVersion = "fsdp_config.f
                            kReshard = "fsdp_config.fsdp_reshard_after_forward",
                            kOffload = "fsdp_config.fsdp_offload_params",
                            kRecompute = "fsdp_config.fsdp_activation_checkpointing",
-                           kPrefetch = "fsdp_config.fsdp_backward_prefetch",
-                           kMixed = "mixed_precision", kProcesses = "num_processes",
-                           kMachines = "num_machines", kAccumulation = "gradient_accumulation_steps",
+                           kPrefetch = "fsdp_config.fsdp_backward_prefetch", kMixed = "mixed_precision",
+                           kProcesses = "num_processes", kMachines = "num_machines",
+                           kAccumulation = "gradient_accumulation_steps",
                            kMesh = "parallelism_config.parallelism_config_";
 constexpr std::string_view kVersion1 = "1";  // Recipe::dialect
 
@@ -44,8 +44,9 @@ Status read_fsdp(Fields& fields, std::int64_t machines, Recipe& recipe) {
                       "configurations of later versions are not known");
   if (version == 2) {
     if (fields.has(kStrategy))
-      return user_error(fmt::format("{} is a setting of FSDP version 1, found with fsdp_version 2", kStrategy),
-                        "fsdp_reshard_after_forward: true");
+      return user_error(
+          fmt::format("{} is a setting of FSDP version 1, found with fsdp_version 2", kStrategy),
+          "fsdp_reshard_after_forward: true");
     WEFT_TRY(reshard, fields.truth(kReshard, true));
     recipe.zero = reshard ? 3 : 2;
     return {};
@@ -57,9 +58,10 @@ Status read_fsdp(Fields& fields, std::int64_t machines, Recipe& recipe) {
     return strategy.word == word || strategy.number == word;
   });
   if (found == std::end(kStrategiesOfFsdp))
-    return user_error(fmt::format("{}: expected FULL_SHARD, SHARD_GRAD_OP, NO_SHARD, HYBRID_SHARD or "
-                                  "HYBRID_SHARD_ZERO2, found '{}'",
-                                  at, formats::shown(word)));
+    return user_error(
+        fmt::format("{}: expected FULL_SHARD, SHARD_GRAD_OP, NO_SHARD, HYBRID_SHARD or "
+                    "HYBRID_SHARD_ZERO2, found '{}'",
+                    at, formats::shown(word)));
   recipe.zero = found->zero;
   if (found->within_machines) recipe.copies = machines;
   return {};
@@ -91,13 +93,15 @@ Result<Recipe> read_accelerate(std::string_view text) {
                       type == "DEEPSPEED" ? "give its deepspeed_config_file: --deepspeed ds_config.json"
                                           : "give its flags: --megatron 'FLAGS'");
   if (type != "FSDP" && type != "MULTI_GPU" && type != "NO")
-    return user_error(fmt::format("{}: expected FSDP, MULTI_GPU or NO, found '{}'", kType, formats::shown(type)));
+    return user_error(
+        fmt::format("{}: expected FSDP, MULTI_GPU or NO, found '{}'", kType, formats::shown(type)));
   WEFT_TRY(machines, fields.count(kMachines, 1));
   WEFT_TRY(processes, fields.count(kProcesses, 0));
   recipe.devices = processes;
   if (processes > 0) {
     if (processes % machines != 0)
-      return user_error(fmt::format("{} does not divide {}: {} and {}", kMachines, kProcesses, machines, processes));
+      return user_error(
+          fmt::format("{} does not divide {}: {} and {}", kMachines, kProcesses, machines, processes));
     recipe.per_node = processes / machines;
   }
   if (type == "FSDP") WEFT_TRY_STATUS(read_fsdp(fields, machines, recipe));
@@ -115,8 +119,8 @@ Result<Recipe> read_accelerate(std::string_view text) {
   recipe.overlap_gather = recipe.zero > 0;
   WEFT_TRY(passes, fields.count(kAccumulation, 1));
   if (passes > 1) recipe.others.emplace_back(kAccumulation, std::to_string(passes));
-  constexpr std::string_view kKnown[] = {kType,    kVersion, kStrategy,  kReshard,  kOffload,      kRecompute,
-                                         kPrefetch, kMixed,  kProcesses, kMachines, kAccumulation};
+  constexpr std::string_view kKnown[] = {kType,     kVersion, kStrategy,  kReshard,  kOffload,     kRecompute,
+                                         kPrefetch, kMixed,   kProcesses, kMachines, kAccumulation};
   WEFT_TRY_STATUS(fields.keep_rest(recipe, kKnown));
   WEFT_TRY_STATUS(check(recipe));
   return recipe;
@@ -133,8 +137,8 @@ Settings settings_accelerate(const Recipe& recipe) {
   const bool reshards = recipe.zero == 3;
   put(kType, fsdp ? "FSDP" : "MULTI_GPU");
   const bool first = recipe.dialect == kVersion1 && recipe.tensor == 1;
-  const bool on_machines = recipe.per_node > 0 && recipe.copies > 1 &&
-                           recipe.devices / recipe.per_node == recipe.copies;
+  const bool on_machines =
+      recipe.per_node > 0 && recipe.copies > 1 && recipe.devices / recipe.per_node == recipe.copies;
   if (fsdp) {
     put(kVersion, first ? "1" : "2");
     if (first && on_machines)
@@ -146,7 +150,7 @@ Settings settings_accelerate(const Recipe& recipe) {
     put(kOffload, truth_text(recipe.offload_parameters || (recipe.offload_optimizer && recipe.zero == 2)));
     put(kRecompute, truth_text(recipe.recompute == Recompute::full));
   }
-  put(kMixed, recipe.precision == Precision::f32 ? "'no'"
+  put(kMixed, recipe.precision == Precision::f32   ? "'no'"
               : recipe.precision == Precision::f16 ? "fp16"
                                                    : std::string(name(recipe.precision)));
   if (recipe.devices > 0) {

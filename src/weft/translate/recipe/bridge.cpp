@@ -61,7 +61,8 @@ Result<Recipe> read_bridge(std::string_view text) {
   WEFT_TRY(fields, Fields::read(text));
   Recipe recipe;
   const CorePaths paths = bridge_paths();
-  for (const std::string_view path : {"trainer.strategy.tensor_model_parallel_size", "data.global_batch_size"})
+  for (const std::string_view path :
+       {"trainer.strategy.tensor_model_parallel_size", "data.global_batch_size"})
     if (fields.has(path))
       return user_error(fmt::format("{} is a setting of NeMo 2, not of Megatron Bridge", path), "--nemo");
   WEFT_TRY_STATUS(read_core(fields, paths, recipe));
@@ -80,8 +81,8 @@ Result<Recipe> read_bridge(std::string_view text) {
   else if (precision.starts_with("fp16"))
     recipe.precision = Precision::f16;
   else if (precision != "null")
-    return user_error(fmt::format("{}: expected bf16_mixed, fp16_mixed or one with fp8, found '{}'", kPrecision,
-                                  formats::shown(precision)));
+    return user_error(fmt::format("{}: expected bf16_mixed, fp16_mixed or one with fp8, found '{}'",
+                                  kPrecision, formats::shown(precision)));
   if (syntax_of(text) == Syntax::words)
     recipe.notes.push_back(
         "settings that are not given are taken as Megatron Core's defaults, not as the recipe's");

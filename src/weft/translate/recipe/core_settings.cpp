@@ -29,12 +29,35 @@ Status read_core_recomputation(Fields& fields, const CorePaths& paths, Recipe& r
 }  // namespace
 
 std::vector<std::string_view> CorePaths::all() const {
-  std::vector<std::string_view> paths = {
-      tensor,      pipeline,        virtual_stages, context,          expert,   expert_tensor,
-      micro_batch, global_batch,    sequence,       granularity,      method,   recompute_layers,
-      zero_1,      sharding,        copies,         overlap_reduce,   bucket,   overlap_gather,
-      layers,      hidden,          inner,          heads,            experts,  key_heads,
-      devices,     pipeline_inside, nodes,          offload_optimizer, sequence_parallel};
+  std::vector<std::string_view> paths = {tensor,
+                                         pipeline,
+                                         virtual_stages,
+                                         context,
+                                         expert,
+                                         expert_tensor,
+                                         micro_batch,
+                                         global_batch,
+                                         sequence,
+                                         granularity,
+                                         method,
+                                         recompute_layers,
+                                         zero_1,
+                                         sharding,
+                                         copies,
+                                         overlap_reduce,
+                                         bucket,
+                                         overlap_gather,
+                                         layers,
+                                         hidden,
+                                         inner,
+                                         heads,
+                                         experts,
+                                         key_heads,
+                                         devices,
+                                         pipeline_inside,
+                                         nodes,
+                                         offload_optimizer,
+                                         sequence_parallel};
   std::erase(paths, std::string_view());
   return paths;
 }
@@ -49,24 +72,23 @@ Status check_key_heads(const Recipe& recipe, std::string_view tensor, std::strin
 }
 
 Status read_core(Fields& fields, const CorePaths& paths, Recipe& recipe) {
-  const std::pair<std::string_view, std::int64_t*> counts[] = {
-      {paths.tensor, &recipe.tensor},
-      {paths.pipeline, &recipe.pipeline},
-      {paths.virtual_stages, &recipe.virtual_stages},
-      {paths.context, &recipe.context},
-      {paths.expert, &recipe.expert},
-      {paths.expert_tensor, &recipe.expert_tensor},
-      {paths.micro_batch, &recipe.micro_batch},
-      {paths.global_batch, &recipe.global_batch},
-      {paths.sequence, &recipe.sequence},
-      {paths.copies, &recipe.copies},
-      {paths.bucket, &recipe.bucket},
-      {paths.layers, &recipe.model.layers},
-      {paths.hidden, &recipe.model.hidden},
-      {paths.inner, &recipe.model.inner},
-      {paths.heads, &recipe.model.heads},
-      {paths.key_heads, &recipe.model.key_heads},
-      {paths.experts, &recipe.model.experts}};
+  const std::pair<std::string_view, std::int64_t*> counts[] = {{paths.tensor, &recipe.tensor},
+                                                               {paths.pipeline, &recipe.pipeline},
+                                                               {paths.virtual_stages, &recipe.virtual_stages},
+                                                               {paths.context, &recipe.context},
+                                                               {paths.expert, &recipe.expert},
+                                                               {paths.expert_tensor, &recipe.expert_tensor},
+                                                               {paths.micro_batch, &recipe.micro_batch},
+                                                               {paths.global_batch, &recipe.global_batch},
+                                                               {paths.sequence, &recipe.sequence},
+                                                               {paths.copies, &recipe.copies},
+                                                               {paths.bucket, &recipe.bucket},
+                                                               {paths.layers, &recipe.model.layers},
+                                                               {paths.hidden, &recipe.model.hidden},
+                                                               {paths.inner, &recipe.model.inner},
+                                                               {paths.heads, &recipe.model.heads},
+                                                               {paths.key_heads, &recipe.model.key_heads},
+                                                               {paths.experts, &recipe.model.experts}};
   for (const auto& [path, field] : counts) {
     if (path.empty()) continue;
     WEFT_TRY(count, fields.count(path, *field));
@@ -83,8 +105,7 @@ Status read_core(Fields& fields, const CorePaths& paths, Recipe& recipe) {
   }
   if (recipe.sequence_parallel && recipe.tensor == 1) {
     recipe.sequence_parallel = false;
-    recipe.notes.push_back(
-        fmt::format("{} has no effect if {} is 1", paths.sequence_parallel, paths.tensor));
+    recipe.notes.push_back(fmt::format("{} has no effect if {} is 1", paths.sequence_parallel, paths.tensor));
   }
   if (!paths.pipeline_inside.empty()) {
     WEFT_TRY(inside, fields.truth(paths.pipeline_inside, false));
@@ -142,7 +163,8 @@ Settings core_settings(const CorePaths& paths, const Recipe& recipe) {
   if (recipe.recompute == Recompute::full) {
     const bool some = recipe.recompute_layers > 0;
     settings.push_back({std::string(paths.method), some ? "block" : "uniform"});
-    settings.push_back({std::string(paths.recompute_layers), std::to_string(some ? recipe.recompute_layers : 1)});
+    settings.push_back(
+        {std::string(paths.recompute_layers), std::to_string(some ? recipe.recompute_layers : 1)});
   }
   truth(paths.zero_1, recipe.zero > 0);
   if (recipe.zero > 1 && !paths.sharding.empty())

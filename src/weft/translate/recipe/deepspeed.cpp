@@ -72,9 +72,9 @@ Result<bool> enabled(const JsonNode& top, const Json& json, const char* key, Rec
   WEFT_TRY(node, top.at(key));
   WEFT_TRY_STATUS(node.expect_object());
   if (json[key].contains("enabled") && json[key]["enabled"] == "auto") {
-    recipe.notes.push_back(fmt::format(
-        "{}.enabled auto: the trainer's --{}, off by default; write true if the program sets it", key,
-        std::string_view(key) == "fp16" ? "fp16" : "bf16"));
+    recipe.notes.push_back(
+        fmt::format("{}.enabled auto: the trainer's --{}, off by default; write true if the program sets it",
+                    key, std::string_view(key) == "fp16" ? "fp16" : "bf16"));
     return false;
   }
   return node.truth("enabled", true);
@@ -105,7 +105,8 @@ Status read_zero(const JsonNode& top, const Json& json, Recipe& recipe) {
   WEFT_TRY(zero, top.at("zero_optimization"));
   WEFT_TRY_STATUS(zero.expect_object());
   const Json& own = json["zero_optimization"];
-  if (is_auto(own, "stage")) return zero.error("stage: expected 0 to 3, found 'auto'", "the trainer does not fill it in");
+  if (is_auto(own, "stage"))
+    return zero.error("stage: expected 0 to 3, found 'auto'", "the trainer does not fill it in");
   if (zero.has("stage")) {
     WEFT_TRY(stage, zero.whole("stage", 0, 3));
     recipe.zero = stage;

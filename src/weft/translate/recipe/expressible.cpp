@@ -23,11 +23,11 @@ std::int64_t divisor_near(std::int64_t parts, std::int64_t whole) {
 // With these Megatron accepts stages of different numbers of layers.
 bool has_unequal_stages(const Recipe& recipe) {
   constexpr std::string_view kUnequal[] = {
-      "pipeline-model-parallel-layout",     "pipeline_model_parallel_layout",
-      "decoder-first-pipeline-num-layers",  "num_layers_in_first_pipeline_stage",
-      "decoder-last-pipeline-num-layers",   "num_layers_in_last_pipeline_stage",
+      "pipeline-model-parallel-layout",          "pipeline_model_parallel_layout",
+      "decoder-first-pipeline-num-layers",       "num_layers_in_first_pipeline_stage",
+      "decoder-last-pipeline-num-layers",        "num_layers_in_last_pipeline_stage",
       "account-for-embedding-in-pipeline-split", "account_for_embedding_in_pipeline_split",
-      "account-for-loss-in-pipeline-split", "account_for_loss_in_pipeline_split"};
+      "account-for-loss-in-pipeline-split",      "account_for_loss_in_pipeline_split"};
   return std::ranges::any_of(recipe.others, [&](const auto& other) {
     return std::ranges::any_of(kUnequal, [&](std::string_view flag) { return other.first.ends_with(flag); });
   });
@@ -142,14 +142,14 @@ Status check_in(Language language, const Recipe& recipe) {
   const bool core =
       language == Language::megatron || language == Language::nemo || language == Language::bridge;
   if (language != Language::deepspeed && slices_key_heads(recipe, recipe.model))
-    return user_error(fmt::format("tensor does not divide the key heads, as {} requires: {} and {}", name(language),
-                                  recipe.tensor, recipe.model.key_heads),
-                      fmt::format("the nearest degree that does: {}",
-                                  divisor_near(recipe.tensor, recipe.model.key_heads)));
+    return user_error(
+        fmt::format("tensor does not divide the key heads, as {} requires: {} and {}", name(language),
+                    recipe.tensor, recipe.model.key_heads),
+        fmt::format("the nearest degree that does: {}", divisor_near(recipe.tensor, recipe.model.key_heads)));
   const std::int64_t layers = recipe.model.layers;
   if (core && layers > 0 && layers % recipe.pipeline != 0 && !has_unequal_stages(recipe))
-    return user_error(fmt::format("pipeline does not divide the layers, as {} requires: {} and {}", name(language),
-                                  recipe.pipeline, layers),
+    return user_error(fmt::format("pipeline does not divide the layers, as {} requires: {} and {}",
+                                  name(language), recipe.pipeline, layers),
                       fmt::format("the nearest degree that does: {}", divisor_near(recipe.pipeline, layers)));
   return {};
 }

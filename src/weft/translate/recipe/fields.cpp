@@ -51,8 +51,7 @@ Result<Settings> read_yaml(std::string_view text) {
   try {
     const YAML::Node top = YAML::Load(std::string(text));
     if (top.IsNull() || !top.IsDefined()) return settings;
-    if (!top.IsMap())
-      return user_error("expected settings, found a value without a name", "name: value");
+    if (!top.IsMap()) return user_error("expected settings, found a value without a name", "name: value");
     WEFT_TRY_STATUS(flatten(top, {}, 0, settings));
   } catch (const YAML::Exception& error) {
     return user_error(fmt::format("expected YAML, found an error in line {}, column {}: {}",

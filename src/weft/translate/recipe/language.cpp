@@ -175,7 +175,8 @@ std::string_view setting_about(Language language, std::string_view message, std:
                              kMicro = "micro_batch_size", kGlobal = "global_batch_size";
   constexpr Words kWords[] = {
       {"layers of", {"--num-layers", "", "", "num_layers", "num_layers", "", "base_num_decoder_layers"}},
-      {"inner size of", {"--ffn-hidden-size", "", "", "ffn_hidden_size", "ffn_hidden_size", "", "base_mlp_dim"}},
+      {"inner size of",
+       {"--ffn-hidden-size", "", "", "ffn_hidden_size", "ffn_hidden_size", "", "base_mlp_dim"}},
       {"hidden size of", {"--hidden-size", "", "", "hidden_size", "hidden_size", "", "base_emb_dim"}},
       {"attention heads of",
        {"--num-attention-heads", "", "", "num_attention_heads", "num_attention_heads", "",
@@ -184,7 +185,8 @@ std::string_view setting_about(Language language, std::string_view message, std:
        {"--num-query-groups", "", "", "num_query_groups", "num_query_groups", "", "base_num_kv_heads"}},
       {"experts of", {"--num-experts", "", "", "num_moe_experts", "num_moe_experts", "", "num_experts"}},
       {"expert",
-       {"--expert-model-parallel-size", "", "expert_parallel_degree", kExpert, kExpert, "", "ici_expert_parallelism"}},
+       {"--expert-model-parallel-size", "", "expert_parallel_degree", kExpert, kExpert, "",
+        "ici_expert_parallelism"}},
       {"virtual",
        {"--num-virtual-stages-per-pipeline-rank", "", "pipeline_parallel_schedule", kVirtual, kVirtual, "",
         "num_pipeline_repeats"}},

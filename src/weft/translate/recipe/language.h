@@ -20,8 +20,8 @@ namespace weft::recipe {
 
 enum class Language : std::uint8_t { megatron, deepspeed, torchtitan, nemo, bridge, accelerate, maxtext };
 inline constexpr std::array kLanguages = {Language::megatron, Language::deepspeed, Language::torchtitan,
-                                   Language::nemo,     Language::bridge,    Language::accelerate,
-                                   Language::maxtext};
+                                          Language::nemo,     Language::bridge,    Language::accelerate,
+                                          Language::maxtext};
 
 std::string_view name(Language language);
 // The stack (docs/stacks.md) of the software that runs the language's configurations.

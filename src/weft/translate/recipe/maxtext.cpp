@@ -51,7 +51,8 @@ Result<Degrees> read_degrees(Fields& fields, std::int64_t devices) {
       const std::string path = on(level, kAxes[a]);
       WEFT_TRY(degree, fields.count(path, is_rest ? -1 : 1, -1));
       if (degree == 0 || degree > (1 << 24))
-        return user_error(fmt::format("{}: expected 1 to {}, or -1 for the rest, found {}", path, 1 << 24, degree));
+        return user_error(
+            fmt::format("{}: expected 1 to {}, or -1 for the rest, found {}", path, 1 << 24, degree));
       if (degree == -1 && open >= 0)
         return user_error(fmt::format("{} and {} are both -1", path, on(level, kAxes[open])));
       if (degree == -1) open = static_cast<std::int64_t>(a);
@@ -72,10 +73,12 @@ Result<Degrees> read_degrees(Fields& fields, std::int64_t devices) {
     }
     std::int64_t slices = 1;
     for (const std::int64_t degree : degrees.dcn)
-      if (__builtin_mul_overflow(slices, degree, &slices)) return user_error("the degrees of dcn are too large");
+      if (__builtin_mul_overflow(slices, degree, &slices))
+        return user_error("the degrees of dcn are too large");
     if (devices > 0 && (slices > devices || devices / slices < product || devices % (slices * product) != 0))
-      return user_error(fmt::format("the degrees within and across slices do not divide the devices: {} x {} and {}",
-                                    product, slices, devices));
+      return user_error(
+          fmt::format("the degrees within and across slices do not divide the devices: {} x {} and {}",
+                      product, slices, devices));
     degrees.ici[open] = devices > 0 ? devices / slices / product : 1;
   }
   return degrees;
@@ -122,17 +125,18 @@ Result<Recipe> read_maxtext(std::string_view text, std::int64_t devices) {
   recipe.sequence = length;
   const double global = per_device * static_cast<double>(recipe.devices) * static_cast<double>(passes);
   if (!(global >= 1 && global <= 1e15) || std::abs(global - std::round(global)) > 1e-6 * global)
-    return user_error(fmt::format("{} x devices x {} is not a whole batch: {} x {} x {}", kBatch, kPasses, per_device,
-                                  recipe.devices, passes));
+    return user_error(fmt::format("{} x devices x {} is not a whole batch: {} x {} x {}", kBatch, kPasses,
+                                  per_device, recipe.devices, passes));
   recipe.global_batch = std::llround(global);
   const bool staged = recipe.pipeline > 1;
   const std::int64_t in_stages = !staged ? 1 : stage_batches > 0 ? stage_batches : recipe.pipeline;
   std::int64_t at_once = recipe.data;
-  if (passes > (1 << 24) || in_stages > (1 << 24) || __builtin_mul_overflow(at_once, passes * in_stages, &at_once))
+  if (passes > (1 << 24) || in_stages > (1 << 24) ||
+      __builtin_mul_overflow(at_once, passes * in_stages, &at_once))
     return user_error("there are too many micro-batches");
   if (recipe.global_batch % at_once != 0)
-    return user_error(fmt::format("{}: the batch is not divisible by data x micro-batches: {} and {} x {}", kBatch,
-                                  recipe.global_batch, recipe.data, at_once / recipe.data));
+    return user_error(fmt::format("{}: the batch is not divisible by data x micro-batches: {} and {} x {}",
+                                  kBatch, recipe.global_batch, recipe.data, at_once / recipe.data));
   recipe.micro_batch = recipe.global_batch / at_once;
   if (staged && repeats > 1) recipe.virtual_stages = repeats;
   if (staged) recipe.schedule = kAllForward;
@@ -148,14 +152,18 @@ Result<Recipe> read_maxtext(std::string_view text, std::int64_t devices) {
   WEFT_TRY(type, fields.word(kType, "bfloat16"));
   WEFT_TRY(quantization, fields.word(kQuantization, ""));
   if (type != "bfloat16" && type != "float32")
-    return user_error(fmt::format("{}: expected bfloat16 or float32, found '{}'", kType, formats::shown(type)));
+    return user_error(
+        fmt::format("{}: expected bfloat16 or float32, found '{}'", kType, formats::shown(type)));
   recipe.precision = type == "float32" ? Precision::f32 : Precision::bf16;
   if (quantization.find("fp8") != std::string::npos) recipe.precision = Precision::fp8;
   recipe.overlap_reduce = recipe.overlap_gather = true;  // XLA schedules collectives beside products
   const std::pair<std::string_view, std::int64_t*> sizes[] = {
-      {"base_emb_dim", &recipe.model.hidden},         {"base_mlp_dim", &recipe.model.inner},
-      {"base_num_query_heads", &recipe.model.heads},  {"base_num_kv_heads", &recipe.model.key_heads},
-      {"base_num_decoder_layers", &recipe.model.layers}, {"num_experts", &recipe.model.experts},
+      {"base_emb_dim", &recipe.model.hidden},
+      {"base_mlp_dim", &recipe.model.inner},
+      {"base_num_query_heads", &recipe.model.heads},
+      {"base_num_kv_heads", &recipe.model.key_heads},
+      {"base_num_decoder_layers", &recipe.model.layers},
+      {"num_experts", &recipe.model.experts},
       {"vocab_size", &recipe.model.words}};
   for (const auto& [path, field] : sizes) {
     WEFT_TRY(count, fields.count(path, 0));
@@ -180,11 +188,13 @@ Settings settings_maxtext(const Recipe& recipe) {
   const auto count = [&](const std::string& path, std::int64_t value) { put(path, std::to_string(value)); };
   const std::int64_t all = std::max<std::int64_t>(recipe.data_degree(), 1);
   const bool shards = recipe.zero == 3;
-  const std::int64_t copies = shards ? std::max<std::int64_t>(recipe.copies, 1) : std::max<std::int64_t>(all / recipe.expert, 1);
+  const std::int64_t copies =
+      shards ? std::max<std::int64_t>(recipe.copies, 1) : std::max<std::int64_t>(all / recipe.expert, 1);
   // Slices are hosts of GPUs: what is outermost is across them.
-  const std::int64_t hosts = recipe.per_node > 0 && recipe.devices > recipe.per_node && recipe.devices % recipe.per_node == 0
-                                 ? recipe.devices / recipe.per_node
-                                 : 1;
+  const std::int64_t hosts =
+      recipe.per_node > 0 && recipe.devices > recipe.per_node && recipe.devices % recipe.per_node == 0
+          ? recipe.devices / recipe.per_node
+          : 1;
   std::int64_t left = hosts;
   const auto degree = [&](Axis axis, std::int64_t size) {
     const std::int64_t across = std::gcd(size, left);
@@ -228,11 +238,13 @@ Settings settings_maxtext(const Recipe& recipe) {
 
 Written print_maxtext(const Recipe& recipe) {
   Settings settings = settings_maxtext(recipe);
-  const std::pair<std::string_view, std::int64_t> sizes[] = {
-      {"base_emb_dim", recipe.model.hidden},          {"base_mlp_dim", recipe.model.inner},
-      {"base_num_query_heads", recipe.model.heads},   {"base_num_kv_heads", recipe.model.key_heads},
-      {"base_num_decoder_layers", recipe.model.layers}, {"num_experts", recipe.model.experts},
-      {"vocab_size", recipe.model.words}};
+  const std::pair<std::string_view, std::int64_t> sizes[] = {{"base_emb_dim", recipe.model.hidden},
+                                                             {"base_mlp_dim", recipe.model.inner},
+                                                             {"base_num_query_heads", recipe.model.heads},
+                                                             {"base_num_kv_heads", recipe.model.key_heads},
+                                                             {"base_num_decoder_layers", recipe.model.layers},
+                                                             {"num_experts", recipe.model.experts},
+                                                             {"vocab_size", recipe.model.words}};
   for (const auto& [path, value] : sizes)
     if (value > 0) settings.push_back({std::string(path), std::to_string(value)});
   for (const auto& [path, value] : recipe.others)
@@ -243,7 +255,8 @@ Written print_maxtext(const Recipe& recipe) {
   };
   lose(recipe.zero == 2, "ZeRO 2: parameters are sharded too, or only the optimizer");
   lose(recipe.recompute == Recompute::none, "no recomputation: minimal repeats what is cheap");
-  lose(recipe.recompute_layers > 0, fmt::format("recomputation of {} layers per stage", recipe.recompute_layers));
+  lose(recipe.recompute_layers > 0,
+       fmt::format("recomputation of {} layers per stage", recipe.recompute_layers));
   lose(recipe.precision == Precision::f16, "f16");
   lose(recipe.bucket > 0, fmt::format("bucket size {}", recipe.bucket));
   lose(recipe.pipeline > 1 && recipe.schedule != kAllForward, "schedule 1F1B: all forward passes come first");

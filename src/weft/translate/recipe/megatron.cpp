@@ -268,7 +268,8 @@ Result<Flags> read_flags(const std::vector<std::string>& words, const Settings& 
     }
     // As written, with its quotes; a flag may be given several times.
     raw = std::find_if(raw, as_written.end(), [&](const Setting& one) { return one.path == flag; });
-    if (raw == as_written.end()) return user_error(fmt::format("a quote is within a flag's name: --{}", flag));
+    if (raw == as_written.end())
+      return user_error(fmt::format("a quote is within a flag's name: --{}", flag));
     recipe.others.emplace_back("--" + flag, (raw++)->text);
   }
   note_kept(recipe, kept);

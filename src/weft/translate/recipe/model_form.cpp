@@ -32,7 +32,8 @@ ModelForm model_form(const plan::Graph& graph, const distribute::IndexRoles& rol
     const plan::Type type = node.result_type(0);
     const bool has_hidden = is_of_size(type, shape.hidden);
     if (has_hidden && is_of_size(type, shape.inner) && type.dims.size() >= 2) ++inner_matrices;
-    if (has_hidden && shape.words > 0 && is_of_size(type, shape.words) && type.dims.size() == 2) ++vocabularies;
+    if (has_hidden && shape.words > 0 && is_of_size(type, shape.words) && type.dims.size() == 2)
+      ++vocabularies;
     if (type.dims.size() == 1 && type.dims[0].size == shape.inner && shape.inner != shape.hidden)
       form.biases = true;
     for (const plan::Dim& dim : type.dims)
@@ -59,9 +60,7 @@ Settings megatron_form_flags(const ModelForm& form, const ModelShape& shape) {
   if (form.head_size > 0 && shape.heads > 0 && form.head_size * shape.heads != shape.hidden)
     put("kv-channels", std::to_string(form.head_size));
   put("normalization", form.rms_norm ? "RMSNorm" : "LayerNorm");
-  put("position-embedding-type", form.rotary              ? "rope"
-                                 : form.learned_positions ? "learned_absolute"
-                                                          : "none");
+  put("position-embedding-type", form.rotary ? "rope" : form.learned_positions ? "learned_absolute" : "none");
   if (form.gated) put("swiglu");
   if (!form.biases) put("disable-bias-linear");
   if (!form.biases && form.query_biases) put("add-qkv-bias");

@@ -14,8 +14,8 @@ namespace weft::recipe {
 struct ModelForm {
   bool rms_norm = false, rotary = false, learned_positions = false;
   bool gated = false, biases = false, query_biases = false;
-  bool tied_output = false;        // the output product reads the embedding
-  std::int64_t head_size = 0;      // 0: not found
+  bool tied_output = false;         // the output product reads the embedding
+  std::int64_t head_size = 0;       // 0: not found
   std::int64_t chosen_experts = 0;  // per token; 0: no experts
 };
 

@@ -57,7 +57,7 @@ std::vector<Change> changes(const Recipe& from, const Recipe& to) {
   count("pipeline", from.pipeline, to.pipeline);
   count("virtual stages", from.virtual_stages, to.virtual_stages);
   const auto schedule = [](const Recipe& recipe) {
-    return !recipe.schedule.empty()     ? recipe.schedule
+    return !recipe.schedule.empty()    ? recipe.schedule
            : recipe.virtual_stages > 1 ? std::string("interleaved_one_f_one_b")
                                        : std::string("one_f_one_b");
   };

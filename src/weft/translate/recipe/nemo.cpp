@@ -88,7 +88,8 @@ bool is_sharded(std::string_view optimizer) {
 // NeMo 1 has the degrees in model itself.
 bool is_nemo_1(const Fields& fields) {
   const CorePaths old = nemo_1_paths();
-  for (const std::string_view path : {old.tensor, old.pipeline, old.micro_batch, old.global_batch, old.sequence})
+  for (const std::string_view path :
+       {old.tensor, old.pipeline, old.micro_batch, old.global_batch, old.sequence})
     if (fields.has(path)) return true;
   return false;
 }

@@ -57,7 +57,8 @@ Status check_devices(const Recipe& recipe, std::int64_t devices) {
     return user_error(
         fmt::format("tensor x pipeline x context does not divide the number of devices: {} x {} x {} and {}",
                     recipe.tensor, recipe.pipeline, recipe.context, devices),
-        recipe.pipeline == 1 && recipe.context == 1 ? nearest_divisors(recipe.tensor, devices) : std::string());
+        recipe.pipeline == 1 && recipe.context == 1 ? nearest_divisors(recipe.tensor, devices)
+                                                    : std::string());
   const std::int64_t left = devices / (inner * recipe.context);
   if (recipe.data != 0 && recipe.data != left)
     return user_error(
@@ -81,10 +82,12 @@ Status check_batches(const Recipe& recipe, std::int64_t data) {
   if (recipe.micro_batch == 0 || recipe.global_batch == 0 || data == 0) return {};
   if (recipe.micro_batch > recipe.global_batch || data > recipe.global_batch / recipe.micro_batch ||
       recipe.global_batch % (recipe.micro_batch * data) != 0)
-    return user_error(fmt::format("micro-batch x data does not divide the global batch: {} x {} and {}",
-                                  recipe.micro_batch, data, recipe.global_batch),
-                      nearest_batches(recipe.micro_batch > kMostDegree || data > kMostDegree ? 0 : recipe.micro_batch * data,
-                                      recipe.global_batch));
+    return user_error(
+        fmt::format("micro-batch x data does not divide the global batch: {} x {} and {}", recipe.micro_batch,
+                    data, recipe.global_batch),
+        nearest_batches(
+            recipe.micro_batch > kMostDegree || data > kMostDegree ? 0 : recipe.micro_batch * data,
+            recipe.global_batch));
   const std::int64_t passes = recipe.global_batch / (recipe.micro_batch * data);
   if (recipe.virtual_stages > 1 && passes % recipe.pipeline != 0)
     return user_error(fmt::format("virtual stages need micro-batches that pipeline divides: {} and {}",

@@ -48,10 +48,10 @@ struct Recipe {
   std::int64_t data = 0;            // 0: the remaining devices
   std::int64_t copies = 1;          // replicas within data: state is sharded over data / copies ranks
 
-  std::int64_t micro_batch = 0;   // examples per pass and replica
-  std::int64_t global_batch = 0;  // examples per step
+  std::int64_t micro_batch = 0;    // examples per pass and replica
+  std::int64_t global_batch = 0;   // examples per step
   std::int64_t default_batch = 0;  // the launcher's, if global_batch is not stated
-  std::int64_t sequence = 0;      // tokens per example
+  std::int64_t sequence = 0;       // tokens per example
 
   bool sequence_parallel = false;  // slice activations between tensor-parallel blocks along the sequence
   Recompute recompute = Recompute::none;

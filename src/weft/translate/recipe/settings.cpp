@@ -87,7 +87,8 @@ std::string_view misspelled(std::string_view word, std::span<const std::string_v
   constexpr std::size_t kMostLetters = 2;
   const std::string_view found = nearest(word, known);
   if (found.empty()) return {};
-  const std::size_t shorter = std::min(word.size(), found.size()), longer = std::max(word.size(), found.size());
+  const std::size_t shorter = std::min(word.size(), found.size()),
+                    longer = std::max(word.size(), found.size());
   std::size_t front = 0, back = 0;
   while (front < shorter && word[front] == found[front]) ++front;
   while (back < shorter - front && word[word.size() - 1 - back] == found[found.size() - 1 - back]) ++back;

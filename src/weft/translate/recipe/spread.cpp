@@ -178,7 +178,8 @@ Result<SpreadRecipe> spread(const Recipe& recipe, const IndexRoles& roles, const
   known.devices = cluster.devices();
   SpreadRecipe made;
   made.cluster = cluster;
-  WEFT_TRY(degrees, degrees_of(recipe, roles, std::max<std::int64_t>(known.data_degree(), 1), cluster, slots));
+  WEFT_TRY(degrees,
+           degrees_of(recipe, roles, std::max<std::int64_t>(known.data_degree(), 1), cluster, slots));
   WEFT_TRY(laid, lay(degrees, cluster));
   if (auto moved = with_stages_outside(cluster, degrees, laid)) {
     made.cluster = std::move(*moved);
@@ -212,7 +213,7 @@ Result<SpreadRecipe> spread(const Recipe& recipe, const IndexRoles& roles, const
   }
   distribution.micro_batches = std::max<std::int64_t>(known.micro_batches(), 1);
   if (recipe.pipeline > 1)
-    distribution.schedule = !recipe.schedule.empty()     ? std::string_view(recipe.schedule)
+    distribution.schedule = !recipe.schedule.empty()    ? std::string_view(recipe.schedule)
                             : recipe.virtual_stages > 1 ? kInterleaved
                                                         : kPlain;
   distribution.recompute = recompute_of(recipe.recompute);

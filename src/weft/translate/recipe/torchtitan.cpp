@@ -330,7 +330,7 @@ Settings settings_torchtitan(const Recipe& recipe) {
   count("parallelism.data_parallel_replicate_degree",
         recipe.zero == 0 ? std::max<std::int64_t>(data, 1) : recipe.copies);
   // If the recipe does not state the data degree, -1 is the rest of the devices.
-  count("parallelism.data_parallel_shard_degree", recipe.zero == 0 ? 1
+  count("parallelism.data_parallel_shard_degree", recipe.zero == 0   ? 1
                                                   : recipe.data == 0 ? -1
                                                                      : recipe.data / recipe.copies);
   if (recipe.zero > 0)

@@ -16,8 +16,9 @@ struct PublishedModel {
   std::int64_t experts, chosen, expert_width, vocabulary;
   // Layers with a dense feed-forward come first. Shared experts process every token.
   std::int64_t dense_layers = 0, dense_width = 0, shared_experts = 0;
-  std::int64_t key_rank = 0, query_rank = 0;  // of latent attention; 0: none, and queries that are not compressed
-  std::int64_t window = 0;                    // of every other layer's attention; 0: none
+  std::int64_t key_rank = 0,
+               query_rank = 0;  // of latent attention; 0: none, and queries that are not compressed
+  std::int64_t window = 0;      // of every other layer's attention; 0: none
 
   bool is_latent() const { return key_rank > 0; }
 };

@@ -18,7 +18,8 @@ constexpr std::int64_t kUsualVocabulary = 50304;
 
 // What all models have.
 struct Sizes {
-  std::int64_t layers, hidden, heads, key_heads, head_size, inner, sequence, vocabulary;  // head_size 0: not stated
+  std::int64_t layers, hidden, heads, key_heads, head_size, inner, sequence,
+      vocabulary;  // head_size 0: not stated
   bool tied;
 };
 
@@ -44,16 +45,11 @@ Json bert_of(const Sizes& sizes) {
 
 // Fused attention drops nothing out in the runs that have it.
 Json gpt2_of(const Sizes& sizes, double dropout) {
-  return {{"model_type", "gpt2"},
-          {"architectures", {"GPT2LMHeadModel"}},
-          {"n_embd", sizes.hidden},
-          {"n_layer", sizes.layers},
-          {"n_head", sizes.heads},
-          {"n_inner", sizes.inner},
-          {"n_positions", sizes.sequence},
-          {"vocab_size", sizes.vocabulary},
-          {"attn_pdrop", dropout},
-          {"resid_pdrop", dropout},
+  return {{"model_type", "gpt2"},          {"architectures", {"GPT2LMHeadModel"}},
+          {"n_embd", sizes.hidden},        {"n_layer", sizes.layers},
+          {"n_head", sizes.heads},         {"n_inner", sizes.inner},
+          {"n_positions", sizes.sequence}, {"vocab_size", sizes.vocabulary},
+          {"attn_pdrop", dropout},         {"resid_pdrop", dropout},
           {"embd_pdrop", dropout}};
 }
 
@@ -145,7 +141,8 @@ std::int64_t inner_of(Fields& fields, std::int64_t hidden, const PublishedModel*
     if (fields.has(column)) return fields.whole(column, dense);
   if (published != nullptr) return published->expert_width;
   if (!fields.has("ffn"))
-    fields.fail(fmt::format("moe_ffn is missing, and no published model is known as '{}'", fields.text("model")));
+    fields.fail(
+        fmt::format("moe_ffn is missing, and no published model is known as '{}'", fields.text("model")));
   return dense;
 }
 
@@ -169,10 +166,12 @@ std::string config_of(Fields& fields) {
   if (sizes.head_size == 0 && sizes.hidden % sizes.heads != 0)
     fields.fail(fmt::format("heads must divide hidden, found {} and {}", sizes.heads, sizes.hidden));
   if (family == "bert") return bert_of(sizes).dump();
-  if (published != nullptr && published->is_latent()) return latent_mixture_of(fields, sizes, *published).dump();
+  if (published != nullptr && published->is_latent())
+    return latent_mixture_of(fields, sizes, *published).dump();
   if (mixture) {
     // Experts without a gate have two products where those with a gate have three: as many operations and parameters.
-    if (fields.whole("gated", 1) == 0) sizes.inner = std::max<std::int64_t>(sizes.inner * 2 / 3 / 64 * 64, 64);
+    if (fields.whole("gated", 1) == 0)
+      sizes.inner = std::max<std::int64_t>(sizes.inner * 2 / 3 / 64 * 64, 64);
     return mixture_of(fields, sizes, published).dump();
   }
   if (family == "llama" || model.starts_with("llama") || fields.whole("gated", 0) == 1 ||
