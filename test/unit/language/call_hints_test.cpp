@@ -124,7 +124,7 @@ TEST(CallHints, LeadBackToShippedModels) {
     const std::string text = *model.source->text;
     BindOptions options;
     for (const syntax::Size& size : model.statement->body.sizes)
-      if (size.name.text == "layers" || size.name.text == "b")
+      if (size.name.text == "layers" || size.name.text == "dense" || size.name.text == "b")
         options.sizes.push_back({std::string(size.name.text), 1, {}});
     int calls = 0;
     for_each_call(*model.statement->body.query, [&](const syntax::Source& call) {
