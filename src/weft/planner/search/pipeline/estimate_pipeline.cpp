@@ -116,9 +116,9 @@ double with_overheads(const cluster::Stack& stack, double bytes, std::size_t gro
 double end_seconds(const StagedCosts& staged, const StageCost& stage, const EndOfStep& end) {
   const cluster::Stack& stack = staged.stack;
   if (stack.is_weft()) return std::max(stage.update, end.reducing);
-  // `collectives` is of those within passes, which wait for the host.
-  const double sums = (end.reducing - end.gathering) / stack.collectives,
-               gathers = end.gathering / stack.collectives;
+  // `collectives` applies to collectives within passes only. 0 makes all of them free.
+  const double alone = stack.collectives > 0 ? 1 / stack.collectives : 0;
+  const double sums = (end.reducing - end.gathering) * alone, gathers = end.gathering * alone;
   // Sharded gradients are scattered by the code that gathers the parameters, whole ones by hooks of the passes.
   const double exposed =
       gathers > 0 ? std::max(stack.exposed_reduce, stack.exposed_gather) : stack.exposed_reduce;
