@@ -11,7 +11,7 @@
 namespace weft::recipe {
 namespace {
 
-constexpr std::string_view kType = "distributed_type", kVersion = "fsdp_config.fsdp_version",
+constexpr std::string_view kDistributedType = "distributed_type", kVersion = "fsdp_config.fsdp_version",
                            kStrategy = "fsdp_config.fsdp_sharding_strategy",
                            kReshard = "fsdp_config.fsdp_reshard_after_forward",
                            kOffload = "fsdp_config.fsdp_offload_params",
@@ -87,14 +87,14 @@ Status read_mesh(Fields& fields, Recipe& recipe) {
 Result<Recipe> read_accelerate(std::string_view text) {
   WEFT_TRY(fields, Fields::read(text));
   Recipe recipe;
-  WEFT_TRY(type, fields.word(kType, "NO"));
+  WEFT_TRY(type, fields.word(kDistributedType, "NO"));
   if (type == "DEEPSPEED" || type == "MEGATRON_LM")
-    return user_error(fmt::format("{}: expected FSDP, MULTI_GPU or NO, found {}", kType, type),
+    return user_error(fmt::format("{}: expected FSDP, MULTI_GPU or NO, found {}", kDistributedType, type),
                       type == "DEEPSPEED" ? "give its deepspeed_config_file: --deepspeed ds_config.json"
                                           : "give its flags: --megatron 'FLAGS'");
   if (type != "FSDP" && type != "MULTI_GPU" && type != "NO")
-    return user_error(
-        fmt::format("{}: expected FSDP, MULTI_GPU or NO, found '{}'", kType, formats::shown(type)));
+    return user_error(fmt::format("{}: expected FSDP, MULTI_GPU or NO, found '{}'", kDistributedType,
+                                  formats::shown(type)));
   WEFT_TRY(machines, fields.count(kMachines, 1));
   WEFT_TRY(processes, fields.count(kProcesses, 0));
   recipe.devices = processes;
@@ -119,8 +119,9 @@ Result<Recipe> read_accelerate(std::string_view text) {
   recipe.overlap_gather = recipe.zero > 0;
   WEFT_TRY(passes, fields.count(kAccumulation, 1));
   if (passes > 1) recipe.others.emplace_back(kAccumulation, std::to_string(passes));
-  constexpr std::string_view kKnown[] = {kType,     kVersion, kStrategy,  kReshard,  kOffload,     kRecompute,
-                                         kPrefetch, kMixed,   kProcesses, kMachines, kAccumulation};
+  constexpr std::string_view kKnown[] = {kDistributedType, kVersion,   kStrategy,    kReshard,
+                                         kOffload,         kRecompute, kPrefetch,    kMixed,
+                                         kProcesses,       kMachines,  kAccumulation};
   WEFT_TRY_STATUS(fields.keep_rest(recipe, kKnown));
   WEFT_TRY_STATUS(check(recipe));
   return recipe;
@@ -135,7 +136,7 @@ Settings settings_accelerate(const Recipe& recipe) {
   const bool fsdp = recipe.zero > 0;
   // ZeRO 1 is not offered; the nearest shards gradients too.
   const bool reshards = recipe.zero == 3;
-  put(kType, fsdp ? "FSDP" : "MULTI_GPU");
+  put(kDistributedType, fsdp ? "FSDP" : "MULTI_GPU");
   const bool first = recipe.dialect == kVersion1 && recipe.tensor == 1;
   const bool on_machines =
       recipe.per_node > 0 && recipe.copies > 1 && recipe.devices / recipe.per_node == recipe.copies;

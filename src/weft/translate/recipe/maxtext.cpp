@@ -18,7 +18,7 @@ constexpr std::string_view kBatch = "per_device_batch_size", kPasses = "gradient
                            kStageBatches = "num_pipeline_microbatches", kRepeats = "num_pipeline_repeats",
                            kShardOptimizer = "shard_optimizer_over_data",
                            kHostOptimizer = "optimizer_memory_host_offload",
-                           kHostParameters = "parameter_memory_host_offload", kType = "dtype",
+                           kHostParameters = "parameter_memory_host_offload", kDataType = "dtype",
                            kQuantization = "quantization";
 
 // The mesh axes that a recipe has a degree for.
@@ -149,11 +149,11 @@ Result<Recipe> read_maxtext(std::string_view text, std::int64_t devices) {
   WEFT_TRY(parameters, fields.truth(kHostParameters, false));
   recipe.offload_optimizer = optimizer;
   recipe.offload_parameters = parameters;
-  WEFT_TRY(type, fields.word(kType, "bfloat16"));
+  WEFT_TRY(type, fields.word(kDataType, "bfloat16"));
   WEFT_TRY(quantization, fields.word(kQuantization, ""));
   if (type != "bfloat16" && type != "float32")
     return user_error(
-        fmt::format("{}: expected bfloat16 or float32, found '{}'", kType, formats::shown(type)));
+        fmt::format("{}: expected bfloat16 or float32, found '{}'", kDataType, formats::shown(type)));
   recipe.precision = type == "float32" ? Precision::f32 : Precision::bf16;
   if (quantization.find("fp8") != std::string::npos) recipe.precision = Precision::fp8;
   recipe.overlap_reduce = recipe.overlap_gather = true;  // XLA schedules collectives beside products
@@ -173,7 +173,7 @@ Result<Recipe> read_maxtext(std::string_view text, std::int64_t devices) {
   for (const std::string_view level : {"ici", "dcn"})
     for (const std::string_view axis : kAxes) names.push_back(on(level, axis));
   std::vector<std::string_view> known(names.begin(), names.end());
-  known.insert(known.end(), {kBatch, kPasses, kLength, kPolicy, kStageBatches, kRepeats, kType});
+  known.insert(known.end(), {kBatch, kPasses, kLength, kPolicy, kStageBatches, kRepeats, kDataType});
   WEFT_TRY_STATUS(fields.keep_rest(recipe, known));
   WEFT_TRY_STATUS(check(recipe));
   return recipe;
@@ -231,7 +231,7 @@ Settings settings_maxtext(const Recipe& recipe) {
   put(kPolicy, policy);
   if (recipe.offload_optimizer) put(kHostOptimizer, "true");
   if (recipe.offload_parameters) put(kHostParameters, "true");
-  put(kType, recipe.precision == Precision::f32 ? "float32" : "bfloat16");
+  put(kDataType, recipe.precision == Precision::f32 ? "float32" : "bfloat16");
   if (recipe.precision == Precision::fp8) put(kQuantization, "fp8");
   return settings;
 }
