@@ -5,6 +5,7 @@
 #include "command.h"
 #include "interrupt.h"
 #include "output.h"
+#include "progress.h"
 #include "subcommands.h"
 #include "weft/app/command/improve.h"
 
@@ -27,12 +28,21 @@ Result<session::Reply> run_improve(int argc, char** argv) {
   app.add_option("--batch", improve.batch);
   app.add_option("--sequence", improve.sequence);
   app.add_option("--seconds", improve.seconds);
+  app.add_flag("--memory-only", improve.memory_only);
   app.add_option("-o", improve.to);
   add_format(&app, improve.format);
   improve.width = output_width();
   improve.interrupted = interrupt::requested;
   return run_command(
-      app, [&] { return command::run(improve); }, "improve", argc, argv);
+      app,
+      [&] {
+        ProgressDisplay progress;
+        improve.on_progress = [&](const explain::Progress& now) { progress.show(now); };
+        session::Reply reply = command::run(improve);
+        progress.clear();
+        return reply;
+      },
+      "improve", argc, argv);
 }
 
 }  // namespace weft

@@ -82,6 +82,24 @@ TEST(Improve, EstimatesTodaysConfiguration) {
   EXPECT_EQ(json["language"], "megatron");
 }
 
+// With the software of a stack, EXPLAIN estimates a plan without stages or micro-batches as `weft improve` does.
+TEST(Improve, EstimatesAPlanAsExplainDoes) {
+  Improve request = asked("--micro-batch-size 2 --global-batch-size 64");
+  request.stack = "megatron";
+  const Json today = answered(request)["today"];
+  Session session;
+  ASSERT_EQ(session.execute(std::string(kMaps)).exit_code, ExitCode::ok);
+  const Reply reply =
+      session.execute(fmt::format("EXPLAIN (FORMAT json) TRAIN maps ON pod WITH (b = 64, optimizer = adamw, "
+                                  "stack = 'megatron', distribution = '{}')",
+                                  today["plan"].get<std::string>()));
+  ASSERT_EQ(reply.exit_code, ExitCode::ok) << reply.complaint;
+  const Json shown = Json::parse(reply.output);
+  EXPECT_NEAR(shown["step_seconds"].get<double>(), today["step_seconds"].get<double>(),
+              1e-9 * today["step_seconds"].get<double>());
+  EXPECT_EQ(shown["memory_per_rank_bytes"], today["memory_per_rank_bytes"]);
+}
+
 // The reported parts of a step add up to the whole.
 TEST(Improve, PartsAddUp) {
   const Json today = answered(

@@ -46,6 +46,21 @@ TEST(Validate, EstimatesEachRowOrSaysWhyNot) {
   EXPECT_EQ(file["time"]["runs"], 2);
 }
 
+// Two stages of two ranks each: a stage's peak is that of its fullest rank.
+TEST(Validate, ComparesMemoryByStage) {
+  const TemporaryFolder folder;
+  Validate request = asked(folder);
+  std::ofstream(request.files.front())
+      << "id,model,layers,hidden,heads,gpu,gpus,pp,mbs,gbs,seq,stack,step_s,alloc_gib_by_rank\n"
+         "staged,gpt,4,256,4,h100,4,2,2,8,128,weft,0.01,1;2;4;3\n";
+  const Json one = Json::parse(run(request).output)["files"][0]["runs"][0];
+  ASSERT_EQ(one["stages"].size(), 2u) << one;
+  constexpr double kGiB = 1 << 30;
+  EXPECT_EQ(one["stages"][0]["measured_bytes"], 2 * kGiB);
+  EXPECT_EQ(one["stages"][1]["measured_bytes"], 4 * kGiB);
+  for (const Json& stage : one["stages"]) EXPECT_GT(stage["predicted_bytes"].get<double>(), 0);
+}
+
 // A stack with a slow host bounds small models by its host's time.
 TEST(Validate, FollowsTheStack) {
   const TemporaryFolder folder;

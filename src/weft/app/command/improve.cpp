@@ -259,7 +259,6 @@ class Improver {
     WEFT_TRY_STATUS(complete_recipe(request_, given, cluster.devices()));
     WEFT_TRY(model, find_model(state_.catalog, request_.model));
     state_.catalog.clusters.insert_or_assign(cluster.name, cluster);
-    state_.settings.seconds = request_.seconds;
 
     AnchoredStep step{
         model.name, cluster.name, given.recipe,
@@ -276,10 +275,20 @@ class Improver {
       return user_error("--save-stack needs a measured step", "--measured 'step=1.31s, memory=61GiB'");
     }
     WEFT_TRY(problem, RecipeProblem::make(state_, step.model, step.cluster, step.recipe, step.stack,
-                                          request_.interrupted));
+                                          request_.interrupted, request_.on_progress));
     recipe::RecipeEstimator& pricer = problem->pricer();
     WEFT_TRY_STATUS(complete_model(given, pricer, model.name, given.recipe));
-    auto found = recipe::improve(pricer, given.recipe, {.language = given.language});
+    if (request_.memory_only) return memory_of(pricer, given);
+    // Printing takes a little of the time too.
+    constexpr double kLongest = 1e9, kForPrinting = 0.02;
+    if (request_.seconds > 0)
+      pricer.end_at(began + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                std::chrono::duration<double>((1 - kForPrinting) *
+                                                              std::min(request_.seconds, kLongest))));
+    auto found = recipe::improve(pricer, given.recipe,
+                                 {.language = given.language,
+                                  .simpler_within = planner::simpler_within(problem->prepared().settings,
+                                                                            problem->prepared().target)});
     if (!found.ok()) return placed_in(given, std::move(found).error());
 
     explain::ImprovementText text;
@@ -299,6 +308,9 @@ class Improver {
     text.notes = given.recipe.notes;
     text.notes.insert(text.notes.end(), model.notes.begin(), model.notes.end());
     text.notes.insert(text.notes.end(), found->today.spread.notes.begin(), found->today.spread.notes.end());
+    if (found->better)
+      for (const std::string& note : found->better->spread.notes)
+        if (std::ranges::find(text.notes, note) == text.notes.end()) text.notes.push_back(note);
     text.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     if (!request_.to.empty() && found->better)
       WEFT_TRY_STATUS(write_file_atomically(request_.to, text.after.text));
@@ -331,6 +343,14 @@ class Improver {
     if (!made.ok()) return placed_in(given, std::move(made).error());
     text.anchor = std::move(*made);
     return text;
+  }
+
+  Result<std::string> memory_of(recipe::RecipeEstimator& pricer, const GivenRecipe& given) const {
+    auto priced = pricer.price(given.recipe);
+    if (!priced.ok()) return placed_in(given, std::move(priced).error());
+    const double limit = pricer.problem().memory_bytes;
+    return request_.format == session::Format::json ? explain::memory_json(*priced, limit)
+                                                    : explain::memory_text(*priced, limit);
   }
 
   const Improve& request_;

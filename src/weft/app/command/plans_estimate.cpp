@@ -98,6 +98,8 @@ Result<std::string> priced(const PlanEstimate& request) {
   report.precision = work.precision;
   report.cluster = cluster;
   report.memory_limit = memory;
+  report.memory_reserve = planner::memory_reserve(settings, cluster);
+  report.device_memory = planner::device_memory(cluster);
   report.model_flops = work.flops;
   report.devices_per_rank = machine.workers;
   report.prediction = &prediction;

@@ -40,10 +40,12 @@ std::string_view precision_word(recipe::Precision precision) {
 // The model is bound once to see what its indices are for, then with the batch and the sequences of the recipe.
 Result<std::unique_ptr<RecipeProblem>> RecipeProblem::make(
     const session::Session::State& state, const std::string& model, const std::string& cluster,
-    const recipe::Recipe& recipe, const std::string& stack, const std::function<bool()>& interrupted) {
+    const recipe::Recipe& recipe, const std::string& stack, const std::function<bool()>& interrupted,
+    const OnProgress& on_progress, std::string_view settings) {
   const std::string head = fmt::format(
-      "EXPLAIN TRAIN {} ON {} WITH (precision = {}, optimizer = adamw, stack = '{}', stack_f8 = {}", model,
-      cluster, precision_word(recipe.precision), stack, recipe.precision == recipe::Precision::fp8);
+      "EXPLAIN TRAIN {} ON {} WITH (precision = {}, optimizer = adamw, stack = '{}', stack_f8 = {}{}{}",
+      model, cluster, precision_word(recipe.precision), stack, recipe.precision == recipe::Precision::fp8,
+      settings.empty() ? "" : ", ", settings);
   WEFT_TRY(usual, prepare_text(state, head + ")", interrupted));
   WEFT_TRY(batch, planner::needed_batch_of(usual.prepared));
   std::string sizes = fmt::format(", {} = {}", batch.name, recipe.global_batch);
@@ -55,6 +57,16 @@ Result<std::unique_ptr<RecipeProblem>> RecipeProblem::make(
   WEFT_TRY(sized, prepare_text(state, head + sizes + ")", interrupted));
   auto made = std::unique_ptr<RecipeProblem>(new RecipeProblem());
   made->context_.interrupted = interrupted;
+  if (on_progress)
+    made->context_.on_search = [on_progress](std::string_view name, const search::SearchProgress& now,
+                                             double seconds) {
+      explain::Progress progress;
+      progress.model = name;
+      progress.step = now.looked_at;
+      progress.has_loss = false;
+      progress.search = explain::SearchProgress{now.best_seconds, now.bound_seconds, seconds};
+      on_progress(progress);
+    };
   made->source_ = std::move(sized.source);
   made->prepared_ = std::move(sized.prepared);
   WEFT_TRY(rows, planner::needed_batch_of(made->prepared_));

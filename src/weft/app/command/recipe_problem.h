@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "weft/app/explain/progress.h"
 #include "weft/app/session/state.h"
 #include "weft/planner/step/statement_pipeline.h"
 #include "weft/translate/recipe/recipe_cost.h"
@@ -15,13 +16,18 @@ namespace weft::command {
 
 class RecipeProblem {
  public:
+  using OnProgress = std::function<void(const explain::Progress&)>;
+
   // `model` and `cluster` are names of the state's catalog. The recipe gives batch, sequence and precision.
+  // `settings`: further ones, such as "memory_reserve = 0".
   // REQUIRES: the state outlives it.
   static Result<std::unique_ptr<RecipeProblem>> make(const session::Session::State& state,
                                                      const std::string& model, const std::string& cluster,
                                                      const recipe::Recipe& recipe,
                                                      const std::string& stack,  // empty: Weft
-                                                     const std::function<bool()>& interrupted);
+                                                     const std::function<bool()>& interrupted,
+                                                     const OnProgress& on_progress = {},
+                                                     std::string_view settings = {});
 
   const planner::Prepared& prepared() const { return prepared_; }
   recipe::RecipeEstimator& pricer() { return *pricer_; }

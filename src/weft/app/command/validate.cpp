@@ -115,6 +115,30 @@ std::string series_of(const runs::Run& run, const runs::RunFields& fields) {
   return fmt::format("{}{} {} {}", model, run.series, run.stack, name(run.recipe.precision));
 }
 
+double peak_of(runs::PeakOf stage, const recipe::RecipeCost& price) {
+  if (price.bytes_by_stage.empty()) return price.peak_bytes;
+  switch (stage) {
+    case runs::PeakOf::first_stage: return price.bytes_by_stage.front();
+    case runs::PeakOf::last_stage: return price.bytes_by_stage.back();
+    case runs::PeakOf::fullest_stage: break;
+  }
+  return price.peak_bytes;
+}
+
+// Measured and predicted bytes by stage. Launchers number the ranks of a stage consecutively.
+std::vector<std::pair<double, double>> by_stage(const std::vector<double>& ranks,
+                                                const std::vector<double>& predicted) {
+  std::vector<std::pair<double, double>> made;
+  for (const double bytes : predicted) made.emplace_back(0, bytes);
+  if (predicted.empty() || ranks.size() % predicted.size() != 0) return made;
+  const std::size_t each = ranks.size() / predicted.size();
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    double& most = made[r / each].first;
+    most = std::max(most, ranks[r]);
+  }
+  return made;
+}
+
 class Validator {
  public:
   explicit Validator(const Validate& request) : request_(request) {
@@ -253,7 +277,9 @@ class Validator {
     }
     state_.catalog.clusters.insert_or_assign(cluster.name, cluster);
     if (stack != nullptr) state_.catalog.stacks.insert_or_assign(stack->name, *stack);
-    return RecipeProblem::make(state_, model_, cluster.name, run.recipe, run.stack, request_.interrupted);
+    // A run may fill its device: whether it fits is a matter of all memory that it needs, not of a reserve.
+    return RecipeProblem::make(state_, model_, cluster.name, run.recipe, run.stack, request_.interrupted, {},
+                               "memory_reserve = 0");
   }
 
   explain::ValidatedRun compare(const runs::Run& run, const recipe::EstimatedRecipe& priced) const {
@@ -269,7 +295,8 @@ class Validator {
     made.measured_seconds = run.step_seconds;
     made.predicted_seconds = priced.price.seconds;
     made.measured_bytes = run.peak_bytes;
-    made.predicted_bytes = priced.price.peak_bytes;
+    made.predicted_bytes = peak_of(run.peak_of, priced.price);
+    made.stages = by_stage(run.peak_bytes_by_rank, priced.price.bytes_by_stage);
     made.ran = run.outcome == runs::Outcome::ran;
     made.certain = run.outcome != runs::Outcome::presumed_out_of_memory;
     made.fits = priced.price.fits;

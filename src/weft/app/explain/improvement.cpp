@@ -173,6 +173,47 @@ std::string marked_lines(const std::string& before, const std::string& after) {
   return text;
 }
 
+std::string memory_text(const EstimatedRecipe& priced, double limit) {
+  const RecipeCost& price = priced.price;
+  std::string out = fmt::format("{}\n{:<10}{} of {} per device{}{}\n", describe(priced.recipe), "Memory",
+                                print_bytes(price.peak_bytes), print_bytes(limit),
+                                priced.recipe.pipeline > 1 ? fmt::format(" (stage {})", price.fullest) : "",
+                                price.fits ? "" : ": does not fit");
+  for (const auto& [what, bytes] : price.memory.kinds())
+    if (bytes > 0) out += fmt::format("{:<10}{} {}\n", "", print_bytes(bytes), what);
+  if (const double more = price.needed_bytes - price.peak_bytes; more > 0)
+    out += fmt::format("{:<10}{} more for the software's buffers and fragmentation\n", "", print_bytes(more));
+  return out;
+}
+
+std::string memory_json(const EstimatedRecipe& priced, double limit) {
+  const RecipeCost& price = priced.price;
+  Json memory = Json::object();
+  for (const auto& [what, bytes] : price.memory.kinds()) memory[std::string(what)] = whole(bytes);
+  return Json({{"schema", 1},
+               {"recipe", describe(priced.recipe)},
+               {"memory_per_rank_bytes", whole(price.peak_bytes)},
+               {"memory_limit_bytes", whole(limit)},
+               {"memory", std::move(memory)},
+               {"fits", price.fits}})
+             .dump() +
+         "\n";
+}
+
+namespace {
+
+// "TP 8 · PP 4 takes 1.2 s, 2.1 % less: within 3 % the simpler plan is preferred".
+std::string left_words(const ImprovementText& text) {
+  const recipe::Improvement& found = *text.improvement;
+  const RecipeCost& answer = found.better ? found.better->price : found.today.price;
+  const RecipeCost& left = found.fastest->price;
+  return fmt::format("{} takes {}, {:.1f} % less: within {:.1f} %, the simpler plan is preferred",
+                     terms_of(text.about, found.fastest->spread.distribution), print_seconds(left.seconds),
+                     100 * (1 - left.seconds / answer.seconds), 100 * found.simpler_within);
+}
+
+}  // namespace
+
 std::string print_text(const ImprovementText& text) {
   const recipe::Improvement& found = *text.improvement;
   const EstimatedRecipe& today = found.today;
@@ -196,8 +237,10 @@ std::string print_text(const ImprovementText& text) {
   } else {
     out += side_by_side(now, nullptr, width) + "\n";
     out += today.price.fits ? "no better configuration was found: keep this one\n\n"
-                            : "no plan that fits was found either: use more devices or a smaller batch\n\n";
+                            : "no configuration that fits was found either: use more devices or a smaller "
+                              "batch\n\n";
   }
+  if (found.fastest) out += labelled("Left", left_words(text), width);
   if (found.beyond) {
     out += wrap(fmt::format("faster still, {}, but {} cannot express it: {}",
                             print_seconds(found.beyond->priced.seconds), name(text.language),
@@ -214,6 +257,10 @@ std::string print_text(const ImprovementText& text) {
                 width);
   out += fmt::format("{} candidates tried in {}{}\n", found.looked_at, print_seconds(text.seconds),
                      found.ended_early ? "; stopped: out of time" : "");
+  if (found.families_left > 0)
+    out += wrap(fmt::format("{} of {} known configurations were not tried: give it more time",
+                            found.families_left, found.families + found.families_left),
+                width);
   return out;
 }
 
@@ -247,6 +294,12 @@ std::string print_json(const ImprovementText& text) {
     json["beyond"] = {{"plan", print(found.beyond->distribution)},
                       {"step_seconds", found.beyond->priced.seconds},
                       {"lost", found.beyond_lost}};
+  if (found.fastest) {
+    json["left"] = price_json(*found.fastest);
+    json["left"]["simpler_within"] = found.simpler_within;
+  }
+  json["known_configurations"] = found.families;
+  json["known_configurations_left"] = found.families_left;
   json["notes"] = text.notes;
   json["candidates_tried"] = found.looked_at;
   json["looked_at"] = found.looked_at;

@@ -32,6 +32,10 @@ struct ImprovementText {
 std::string print_text(const ImprovementText& text);
 std::string print_json(const ImprovementText& text);  // one line
 
+// The memory of one configuration, without a search: by kind, per device.
+std::string memory_text(const recipe::EstimatedRecipe& priced, double limit);
+std::string memory_json(const recipe::EstimatedRecipe& priced, double limit);  // one line
+
 // The largest part of a recipe's step besides computing: "bubble: 22 % of the step". If the recipe
 // does not fit, its memory.
 std::string what_dominates(const recipe::EstimatedRecipe& priced, double memory_bytes);

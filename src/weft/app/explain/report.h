@@ -148,8 +148,10 @@ struct Report {
   std::string example = "rows";  // unit of throughput: rows or tokens
   double examples = 0;           // per step; 0: unknown
   double memory_limit = 0;       // bytes per rank; 0: unknown
-  double model_flops = 0;        // per step of the plan for one device; used for utilization
-  int devices_per_rank = 1;      // processors per local rank
+  double device_memory = 0;      // bytes, of which `memory_reserve` is a share that plans leave free
+  double memory_reserve = 0;
+  double model_flops = 0;    // per step of the plan for one device; used for utilization
+  int devices_per_rank = 1;  // processors per local rank
 
   // The plan: one device, several, or a pipeline.
   std::optional<OneDevice> alone;
@@ -170,6 +172,7 @@ struct Report {
   std::vector<search::Step> communication_rules;           // applied to the distributed plan
   std::vector<std::pair<std::string, std::string>> notes;  // by JSON key, which is a setting's name
   std::vector<search::CodedExchanges> coded;
+  std::string simpler;  // the faster plan that was left for a simpler one
   std::string proof;
   bool proven = false;
   std::vector<std::string> hints;

@@ -146,7 +146,9 @@ Json stage_json(const Report& report, std::size_t index) {
                {"update_seconds", stage.update},
                {"idle_seconds", stage.idle},
                {"in_flight", stage.in_flight},
-               {"memory_bytes", whole(stage.memory.total())}};
+               {"memory_bytes", whole(stage.memory.total())},
+               {"needed_bytes", whole(stage.needed_bytes)}};
+  for (const auto& [what, bytes] : stage.memory.kinds()) json["memory"][std::string(what)] = whole(bytes);
   if (!stage.device.empty()) json["device"] = stage.device;
   if (distribute::has_stage_meshes(choice.distribution))
     json["mesh"] = distribute::print_stage_mesh(choice.distribution, static_cast<std::int32_t>(index));

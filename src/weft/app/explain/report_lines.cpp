@@ -121,16 +121,20 @@ LineText memory_text(const Report& report, const StepFacts& facts) {
   const std::string bytes = print_bytes(facts.memory_bytes), limit = print_bytes(report.memory_limit);
   if (!(report.memory_limit > 0))
     text.value = fmt::format("{}{}", bytes, per);
+  else if (facts.memory_bytes <= report.memory_limit && report.memory_reserve > 0)
+    text.value = fmt::format("{} of {} usable{} ({}, reserve {})", bytes, limit, per,
+                             print_bytes(report.device_memory), rounded_percent(report.memory_reserve));
   else if (facts.memory_bytes <= report.memory_limit)
     text.value = fmt::format("{} of {}{} ({})", bytes, limit, per,
                              rounded_percent(facts.memory_bytes / report.memory_limit));
   else
-    text.value = fmt::format("does not fit: needs {}{}, {} available", bytes, per, limit);
+    text.value = fmt::format("does not fit: needs {}{}, {} {}", bytes, per, limit,
+                             report.memory_reserve > 0 ? "usable" : "available");
+  if (!facts.fullest.empty()) text.value += fmt::format("; fullest: {}", facts.fullest);
   if (report.measured && report.measured->memory_bytes > 0)
     append(text.note, fmt::format("{} measured", print_bytes(report.measured->memory_bytes)));
   if (report.spilled_bytes > 0)
     append(text.note, fmt::format("{} spilled", print_bytes(report.spilled_bytes)));
-  if (!facts.fullest.empty()) append(text.note, fmt::format("{} needs the most", facts.fullest));
   append(text.note, largest_items(facts.memory, facts.memory_bytes));
   return text;
 }
@@ -138,6 +142,7 @@ LineText memory_text(const Report& report, const StepFacts& facts) {
 void memory_json(const Report& report, const StepFacts& facts, Json& json) {
   json["memory_per_rank_bytes"] = whole(facts.memory_bytes);
   if (report.memory_limit > 0) json["memory_limit_bytes"] = whole(report.memory_limit);
+  if (report.memory_reserve > 0) json["memory_reserve"] = report.memory_reserve;
   json["fits"] = facts.fits;
   json["memory"] = Json::object();
   for (const MemoryItem& item : facts.memory) json["memory"][item.what] = whole(item.bytes);
@@ -468,6 +473,12 @@ LineText urgency_text(const Report& report, const StepFacts&) {
                   print_seconds(urgency.step), print_seconds(urgency.step_at_low_priority))};
 }
 
+// The faster plan that was left because predictions cannot tell it from the chosen one.
+LineText simpler_text(const Report& report, const StepFacts&) { return {report.simpler}; }
+void simpler_json(const Report& report, const StepFacts&, Json& json) {
+  if (!report.simpler.empty()) json["left"] = report.simpler;
+}
+
 // The keys of these lines are inside "measured".
 void no_json(const Report&, const StepFacts&, Json&) {}
 
@@ -478,6 +489,7 @@ constexpr ReportLine kReportLines[] = {
     {"Limit", false, limit_text, limit_json}, {"Wires", false, wire_text, wire_json},
     {"Slow", false, slow_text, slow_json},    {"Loading", false, first_answer_text, no_json},
     {"Urgent", false, urgency_text, no_json}, {"Next", false, next_text, next_json},
+    {"Left", true, simpler_text, simpler_json},
     {"Sure", true, sure_text, sure_json},     {"Checked", true, checked_text, checked_json},
     {"Use", true, use_text, no_json},         {"Hints", true, hints_text, hints_json},
 };

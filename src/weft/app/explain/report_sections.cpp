@@ -253,6 +253,41 @@ Section pipeline_section(const Report& report) {
   return section;
 }
 
+// Memory
+
+// Peak bytes of each stage's ranks by kind; neighbouring stages with equal figures are one row.
+Section memory_section(const Report& report) {
+  Section section{"Memory: peak bytes per rank, by stage", {{"stage", Align::right}, {"device"}}};
+  section.option = "MEMORY";
+  if (!report.pipeline) return section;
+  const std::vector<StageCost>& stages = report.pipeline->choice->priced.stages;
+  for (const auto& [what, bytes] : stages.front().memory.kinds())
+    section.columns.push_back({std::string(what), Align::right, Fit::whole, 1});
+  section.columns.push_back({"peak", Align::right});
+  section.columns.push_back({"needed", Align::right});
+  const auto figures = [&](std::size_t s) {
+    std::vector<std::string> row = {stages[s].device};
+    for (const auto& [what, bytes] : stages[s].memory.kinds()) row.push_back(optional_bytes(bytes));
+    row.push_back(print_bytes(stages[s].memory.total()));
+    row.push_back(print_bytes(stages[s].needed_bytes));
+    return row;
+  };
+  for (std::size_t first = 0, next = 0; first < stages.size(); first = next) {
+    const std::vector<std::string> own = figures(first);
+    for (next = first + 1; next < stages.size() && figures(next) == own;) ++next;
+    std::vector<std::string> row = {next == first + 1 ? fmt::format("{}", first)
+                                                      : fmt::format("{}-{}", first, next - 1)};
+    row.insert(row.end(), own.begin(), own.end());
+    section.rows.push_back(std::move(row));
+  }
+  const cluster::Stack& stack = report.cluster.stack;
+  if (stack.context > 0 || stack.buffers > 0 || stack.fragmentation > 0)
+    section.lines.push_back(fmt::format(
+        "needed: with {} outside of the allocator, {} per group of ranks and {} lost by fragmentation",
+        print_bytes(stack.context), print_bytes(stack.buffers), rounded_percent(stack.fragmentation)));
+  return section;
+}
+
 // Operators
 
 // The operator table. Its outlines (roofline, predicted, measured) have the same shape.
@@ -541,7 +576,8 @@ Section collectives_section(const sim::Prediction& prediction, bool every) {
 }
 
 std::vector<Section> sections_of(const Report& report) {
-  std::vector<Section> sections = {mesh_section(report), pipeline_section(report), operators_section(report)};
+  std::vector<Section> sections = {mesh_section(report), pipeline_section(report), memory_section(report),
+                                   operators_section(report)};
   if (report.prediction != nullptr)
     sections.push_back(collectives_section(*report.prediction, report.verbose));
   const bool timed = report.sections.contains("STAGES");

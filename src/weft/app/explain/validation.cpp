@@ -98,6 +98,15 @@ void add_pairs(const std::vector<const ValidatedRun*>& runs, double& agree, doub
     }
 }
 
+// One error per run, or per stage where ranks were measured.
+void add_memory_errors(const ValidatedRun& run, std::vector<double>& errors) {
+  if (!run.ran) return;
+  bool by_stage = false;
+  for (const auto& [measured, predicted] : run.stages)
+    if (measured > 0) errors.push_back(predicted / measured - 1), by_stage = true;
+  if (!by_stage && run.measured_bytes > 0) errors.push_back(run.predicted_bytes / run.measured_bytes - 1);
+}
+
 RunSummary summarize(const std::vector<const ValidatedFile*>& files) {
   RunSummary made;
   std::vector<double> time, memory;
@@ -119,7 +128,7 @@ RunSummary summarize(const std::vector<const ValidatedFile*>& files) {
         time.push_back(run.error());
         series[run.series].push_back(&run);
       }
-      if (run.ran && run.measured_bytes > 0) memory.push_back(run.predicted_bytes / run.measured_bytes - 1);
+      add_memory_errors(run, memory);
     }
     for (const auto& [name, of] : series) add_pairs(of, agree, pairs);
   }
@@ -286,6 +295,9 @@ std::string print_json(const ValidationText& text) {
       for (const auto& [name, seconds] : run.terms) terms[name] = seconds;
       ValidationJson memory = ValidationJson::object();
       for (const auto& [name, bytes] : run.memory) memory[name] = bytes;
+      ValidationJson stages = ValidationJson::array();
+      for (const auto& [measured, predicted] : run.stages)
+        stages.push_back({{"measured_bytes", measured}, {"predicted_bytes", predicted}});
       one["runs"].push_back({{"id", run.id},
                              {"stack", run.stack},
                              {"distribution", run.plan},
@@ -298,7 +310,8 @@ std::string print_json(const ValidationText& text) {
                              {"ran", run.ran},
                              {"fits", run.fits},
                              {"terms_seconds", terms},
-                             {"memory_bytes", memory}});
+                             {"memory_bytes", memory},
+                             {"stages", stages}});
     }
     for (const auto& [id, reason] : file.left_out) one["left_out"].push_back({{"id", id}, {"why", reason}});
     if (!text.anchored.empty()) one["anchored"] = ValidationJson::parse(print_json(text.anchored[f]));

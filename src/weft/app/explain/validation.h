@@ -23,6 +23,8 @@ struct ValidatedRun {
   // Of the predicted step, the largest first: "computing" 1.2 s.
   std::vector<std::pair<std::string, double>> terms;
   std::vector<std::pair<std::string, double>> memory;  // bytes of the fullest device, by kind
+  // By pipeline stage, peak bytes of its ranks: measured (0: not known) and predicted.
+  std::vector<std::pair<double, double>> stages;
 
   double error() const { return predicted_seconds / measured_seconds - 1; }
   bool is_inside() const {

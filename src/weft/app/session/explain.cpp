@@ -270,6 +270,8 @@ explain::Report report_of(const Session::State& state, const Prepared& prepared)
     }
   }
   report.memory_limit = memory_per_rank(prepared.settings, prepared.target);
+  report.device_memory = device_memory(prepared.target);
+  report.memory_reserve = memory_reserve(prepared.settings, prepared.target);
   report.devices_per_rank = workers_of(prepared.settings, prepared.target);
   report.model_flops = cost::plan_flops(prepared.plan.graph);
   report.operators.phases = {plan::Phase::forward};
@@ -295,15 +297,16 @@ Answer run_explain(const Session::State& state, const Context& context,
   report.verbose = explain_options.verbose;
   report.width = context.width;
   report.with_text = context.with_report;
-  if (explain_options.sections.contains("MEMORY")) {
+  // Of a plan with stages for a cluster, MEMORY is a section. Other plans are compiled, to show what is alive when.
+  WEFT_TRY(staged, prepared.trains() ? requested_pipeline(prepared.settings, prepared.run->span)
+                                     : Result<std::optional<distribute::Distribution>>(std::nullopt));
+  const bool by_stage = staged && !prepared.target.runs_here();
+  if (explain_options.sections.contains("MEMORY") && !by_stage) {
     auto memory = explain_memory(state, context, prepared, report, explain_options.json);
     if (!memory.ok()) return placed(std::move(memory).error(), run.span);
     return std::move(*memory);
   }
-  if (prepared.trains()) {
-    WEFT_TRY(in_time, requested_pipeline(prepared.settings, prepared.run->span));
-    if (in_time) return explain_distributed(state, context, prepared, std::move(report), explain_options);
-  }
+  if (staged) return explain_distributed(state, context, prepared, std::move(report), explain_options);
   if (is_recipe(explain_options.form) && prepared.ranks == 1)
     return placed(
         user_error("launcher settings need several devices, and this is one", "name a cluster: ON pod"),
@@ -329,8 +332,10 @@ Answer run_explain(const Session::State& state, const Context& context,
   report.proven = proof.holds;
   report.operators.graph = &choice.plan;
   report.alone.emplace();
-  report.memory_limit = prepared.settings.memory_limit > 0 ? prepared.settings.memory_limit
-                                                           : prepared.target.device.memory_bytes;
+  report.device_memory = prepared.target.device.memory_bytes;
+  report.memory_limit = prepared.settings.memory_limit > 0
+                            ? prepared.settings.memory_limit
+                            : report.device_memory * (1 - report.memory_reserve);
   report.model_flops = cost::plan_flops(choice.plan);
   WEFT_TRY(trail, first_steps(state, prepared));
   double seconds_before = choice.seconds_before;

@@ -40,7 +40,10 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
                            explain::Report report, const ExplainOptions& options) {
   if (options.analyze && !prepared.target.runs_here()) return not_this_machine(prepared);
   const Agreement agreement = options.analyze ? Agreement::ranks : Agreement::none;
-  WEFT_TRY(step, plan_step(state, &context, prepared, /*compare=*/true, agreement));
+  // A given distribution is estimated alone: others take much longer, and were not asked for.
+  const bool compare = prepared.settings.distribution.empty() || options.verbose ||
+                       options.sections.contains("ALTERNATIVES");
+  WEFT_TRY(step, plan_step(state, &context, prepared, compare, agreement));
   if (step.staged)
     return explain_pipeline(state, context, prepared, std::move(report), options, *std::move(step.staged));
   const search::Choice* planned = &*step.whole;
@@ -66,6 +69,7 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
   report.prediction = &choice.chosen.prediction;
   report.stages = planned->reports;
   report.coded = planned->coded;
+  report.simpler = planned->simpler;
   const std::pair<std::string_view, std::string> notes[] = {
       {"all_reduce_window", planned->credit},
       {"parameter_servers",

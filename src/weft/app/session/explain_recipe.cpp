@@ -155,7 +155,7 @@ Result<ExpressedPlan> nearest_in(std::optional<Language> language, recipe::Recip
     if (!language) return std::move(priced).error();
   }
   WEFT_TRY(first, first_plain(*language, pricer, plain));
-  WEFT_TRY(found, recipe::improve(pricer, first.recipe, {.language = *language}));
+  WEFT_TRY(found, recipe::improve(pricer, first.recipe, {.language = *language, .searches_plans = false}));
   ExpressedPlan made{found.better ? std::move(*found.better) : std::move(found.today), gathered.lost};
   for (const recipe::Change& change : recipe::changes(gathered.recipe, made.priced.recipe))
     made.lost.push_back(fmt::format("{} {}: replaced by {}", change.what, change.from, change.to));

@@ -42,11 +42,18 @@ struct Stack {
 
   double repeats_layers = 0;  // full recomputation repeats whole layers, not only what is needed
 
-  // Memory. `kept` and `gradients` multiply bytes of activations and of gradients, `logits` is bytes
-  // per logit besides the plan's; `context` and `buffers` are
-  // outside of the allocator (CUDA context, communication buffers per group of ranks); `fragmentation` is the
-  // share that the allocator loses; `reserve` is the share of a device that plans leave free.
+  // 1: every pipeline stage has the same number of layers. 0: stages take equal time.
+  double equal_layers = 0;
+
+  // Memory. `kept` and `gradients` multiply bytes of activations and of gradients, `working` those of a running pass.
+  // Besides the plan's: `logits` is bytes per logit, `weight_gradients` is bytes per byte of the largest weights whose
+  // gradients are made at once, `workspace` is the libraries' part of the allocator. `f32_gradients`: also without
+  // accumulation. `context` and `buffers` are outside of the allocator (CUDA context, communication buffers per group
+  // of ranks); `fragmentation` is the share that the allocator loses; `reserve` is the share of a device that plans
+  // leave free.
   double kept = 1, gradients = 1, logits = 0;
+  double working = 1, weight_gradients = 0, workspace = 0;
+  double f32_gradients = 0;
   double context = 0, buffers = 0, fragmentation = 0, reserve = 0;
 
   // Half of the 80 % interval of predictions, as a share: of step time and of memory, by `weft validate`.

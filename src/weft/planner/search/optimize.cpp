@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <span>
 
+#include <fmt/format.h>
+
+#include "weft/base/units.h"
 #include "weft/planner/search/stages.h"
 #include "weft/predict/cost/plan_cost.h"
 
@@ -61,6 +65,18 @@ Result<Choice> without_stage(const Problem& problem, const Stage& stage, Choice 
   return choice;
 }
 
+// Kinds of exchange, then exchanges: a plan with fewer is easier to understand, and depends less on
+// links that may be busy.
+std::pair<std::size_t, std::size_t> exchanges_of(const Choice& choice) {
+  std::set<std::pair<std::string, program::Exchange::Kind>> kinds;
+  std::size_t times = 0;
+  for (const sim::EstimatedCollective& one : choice.spread->chosen.prediction.collectives) {
+    kinds.emplace(one.axis, one.kind);
+    times += one.times;
+  }
+  return {kinds.size(), times};
+}
+
 // Lower bound: planner stages only reduce exposed communication.
 double least_seconds_of(const Evaluation& step) { return step.seconds - step.exposed_communication_seconds; }
 
@@ -110,15 +126,17 @@ class Contest {
         if (entered < kMostContenders && found.score.fits && !is_finished(found.distribution) &&
             may_win(found.evaluation)) {
           ++entered;
-          if (auto made = finish(found.distribution); made.ok()) take_if_quicker(std::move(*made));
+          if (auto made = finish(found.distribution); made.ok()) take(std::move(*made));
         }
     if (!best_.ok()) return std::move(best_).error();
+    take_simplest();
     DistributionChoice& chosen = *best_->spread;
     if (finished_.size() > 1) {
       StageReport report{.stage = "other distributions"};
       report.tried = static_cast<std::int64_t>(finished_.size()) - 1;
       report.changed = chosen.distribution != searched_.distribution;
-      report.said = report.changed ? distribute::print(chosen.distribution) + " is faster after all stages"
+      report.said = !best_->simpler.empty() ? distribute::print(chosen.distribution) + " is simpler"
+                    : report.changed ? distribute::print(chosen.distribution) + " is faster after all stages"
                                    : "none is faster after all stages";
       report.took = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
       report_on(*best_, std::move(report));
@@ -168,12 +186,34 @@ class Contest {
     family.evaluation = made->spread->chosen.evaluation();
     family.fits = made->spread->fits;
     family.estimated = false;
-    if (is_free) take_if_quicker(std::move(*made));
+    if (is_free) take(std::move(*made));
   }
 
-  void take_if_quicker(Choice made) {
-    if (!made.spread->fits || (best_.ok() && seconds_of(made) >= seconds_of(*best_))) return;
-    best_ = std::move(made);
+  void take(Choice made) {
+    if (!made.spread->fits) return;
+    if (!best_.ok()) {
+      best_ = std::move(made);
+      return;
+    }
+    if (seconds_of(made) < seconds_of(*best_)) std::swap(made, *best_);
+    others_.push_back(std::move(made));
+  }
+
+  // A step that is faster by less than predictions can tell is not worth more exchanges.
+  void take_simplest() {
+    const double fastest = seconds_of(*best_);
+    Choice* simplest = nullptr;
+    for (Choice& other : others_)
+      if (seconds_of(other) <= (1 + problem_.simpler_within) * fastest &&
+          exchanges_of(other) < exchanges_of(simplest != nullptr ? *simplest : *best_))
+        simplest = &other;
+    if (simplest == nullptr) return;
+    std::string left = fmt::format(
+        "{} takes {}, {:.1f} % less: within {:.1f} %, the plan with fewer exchanges is preferred",
+        distribute::print(best_->spread->distribution), print_seconds(fastest),
+        100 * (1 - fastest / seconds_of(*simplest)), 100 * problem_.simpler_within);
+    best_ = std::move(*simplest);
+    best_->simpler = std::move(left);
   }
 
   void compare(DistributionChoice& chosen) const {
@@ -190,6 +230,7 @@ class Contest {
   const Choice& rewritten_;
   ChosenDistribution searched_;
   Result<Choice> best_;
+  std::vector<Choice> others_;  // finished and slower
   std::vector<distribute::Distribution> finished_;
   SearchWatch watch_;
 };
@@ -212,6 +253,7 @@ Choice Choice::clone() const {
   copy.averages = averages;
   copy.credit = credit;
   copy.delayed = delayed;
+  copy.simpler = simpler;
   copy.until = until;
   if (!spread) return copy;
   copy.spread.emplace();

@@ -64,6 +64,7 @@ struct Problem {
   Codecs codecs;                   // allowed codecs: they lose precision, so they are never used by default
   double bucket_bytes = 0;         // bucket size for gradients; 0: choose the fastest
   std::int64_t tiles = 0;          // tiles per collective; 0: choose the fastest
+  double simpler_within = 0;       // share of the step time within which the simplest plan is chosen
   // Time limit. After it, the best plan found so far is used, and planner stages that only search
   // are skipped.
   std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
@@ -100,6 +101,7 @@ struct Choice {
   std::string averages;                   // local steps: what is averaged, and when
   std::string credit;                     // partitioned all-reduces: number and size
   std::string delayed;                    // delayed gradients: which, and bytes kept
+  std::string simpler;                    // the faster plan that was left, and its gain
   std::chrono::steady_clock::time_point until =
       std::chrono::steady_clock::time_point::max();  // of the problem
 

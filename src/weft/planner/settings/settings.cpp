@@ -234,7 +234,7 @@ constexpr SettingSpec kSpecs[] = {
      [](const Settings& settings) { return fmt::format("{}", settings.training.loss_scale_steps); }},
     running_count<&RunOptions::restarts>(
         "max_restarts", "how often TRAIN ON LOCAL restarts failed ranks from the last checkpoint"),
-    {"memory_limit", "bytes per device; 0 is all it has", Decides::plan | Decides::host,
+    {"memory_limit", "bytes per device; 0 is all it has, less memory_reserve", Decides::plan | Decides::host,
      [](Settings& settings, const Value& value) -> Status {
        if (value.kind == ValueKind::number && value.number.value == 0)
          return settings.memory_limit = 0, Status();
@@ -247,6 +247,19 @@ constexpr SettingSpec kSpecs[] = {
      },
      [](const Settings& settings) {
        return settings.memory_limit == 0 ? std::string("0") : print_bytes(settings.memory_limit);
+     }},
+    {"memory_reserve", "share of a device's memory that plans leave free; automatic: the stack's, else 0.06",
+     Decides::plan | Decides::host,
+     [](Settings& settings, const Value& value) -> Status {
+       if (value.kind == ValueKind::word && value.text == "automatic")
+         return settings.memory_reserve.reset(), Status();
+       constexpr double kMost = 0.9;
+       WEFT_TRY(given, number_within(value, 0, kMost, "a share from 0 to 0.9, or automatic"));
+       settings.memory_reserve = given;
+       return {};
+     },
+     [](const Settings& settings) {
+       return settings.memory_reserve ? fmt::format("{}", *settings.memory_reserve) : std::string("automatic");
      }},
     {"micro_batches", "micro-batches per step, run one after another; their gradients accumulate",
      Decides::plan,
@@ -434,6 +447,22 @@ constexpr SettingSpec kSpecs[] = {
     running_count<&RunOptions::seed>("seed", "seed of initial values, data order and dropout"),
     running_truth<"serialize_kernels", &RunOptions::unit_by_unit>(
         "whether a GPU runs one unit at a time, so that an error names the one that failed"),
+    {"simpler_within",
+     "share of a step within which the simplest plan is chosen; automatic: half of the interval of the "
+     "prediction, at most 0.03",
+     Decides::plan,
+     [](Settings& settings, const Value& value) -> Status {
+       if (value.kind == ValueKind::word && value.text == "automatic") {
+         settings.simpler_within.reset();
+         return {};
+       }
+       WEFT_TRY(given, number_within(value, 0, 1, "a number from 0 to 1, or automatic"));
+       settings.simpler_within = given;
+       return {};
+     },
+     [](const Settings& settings) {
+       return settings.simpler_within ? fmt::format("{}", *settings.simpler_within) : "automatic";
+     }},
     {"stack", "software that trains on the cluster: megatron, deepspeed, ...; '' is weft", Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
        if (value.kind != ValueKind::word && value.kind != ValueKind::text)

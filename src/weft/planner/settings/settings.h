@@ -58,7 +58,9 @@ struct RunOptions {
 };
 
 struct Settings {
-  double memory_limit = 0;  // bytes per device; 0: all it has
+  double memory_limit = 0;  // bytes per device; 0: all it has, less the reserve
+  // Share of a device's memory that plans leave free; none: the stack's, or kMemoryReserve.
+  std::optional<double> memory_reserve = std::nullopt;
   std::int64_t plan_limit = 1'000'000;
   plan::DType precision = plan::DType::f32;  // compute dtype of training.precision
   std::string device;        // or cluster that EXPLAIN plans for without ON; empty: a core of this machine
@@ -87,6 +89,9 @@ struct Settings {
   search::Codecs codecs = {};  // allowed codecs for communication
   // Whether ranks of a stage that hold the same activation send a slice each. None: if faster.
   std::optional<bool> slice_sends = std::nullopt;
+  // Share of the step time within which the simplest plan is chosen; none: by the uncertainty of
+  // the prediction.
+  std::optional<double> simpler_within = std::nullopt;
   // Local steps of ranks that slice the batch between averages of their parameters; 1: none.
   std::int64_t sync_every = 1;
   std::int64_t servers = 0;  // summation servers: spare hosts that may be used; processes if LOCAL

@@ -90,6 +90,7 @@ Result<search::Choice> optimize_for(const Knowledge& state, const Settings& sett
     problem.rewrites = search::Budget().rewrites;
   }
   problem.off = settings.optimizer_off;
+  problem.simpler_within = simpler_within(settings, target);
   problem.codecs = settings.codecs;
   if (problem.learns) {
     problem.distribution.asked = asked_of(settings);

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "weft/base/units.h"
 #include "weft/parallel/distribute/index_roles.h"
 #include "weft/planner/search/pipeline/unequal_replicas.h"
 #include "weft/planner/step/plan_for.h"
@@ -28,6 +29,12 @@ bool is_searched(const Prepared& prepared) {
   return prepared.trains() && prepared.ranks > 1 && !prepared.target.runs_here() &&
          prepared.settings.distribution.empty() && !is_off(prepared) &&
          search::check_in_time(asked_of(prepared.settings)).ok();
+}
+
+// Other software than Weft's own on a cluster: only the estimate of stages knows what it adds.
+bool is_priced_by_stages(const Prepared& prepared) {
+  return prepared.trains() && prepared.ranks > 1 && !prepared.target.runs_here() &&
+         !prepared.target.stack.is_weft();
 }
 
 bool needs_stages(const Prepared& prepared) {
@@ -78,6 +85,9 @@ constexpr double kFarTooLarge = 1.5;
 // Plans without stages are simpler, so stages must be faster by more than this. The margin is too
 // small to notice: allowing another kind of plan must not make the result slower.
 constexpr double kWorthStages = 0.992;
+double worth_stages(const Prepared& prepared) {
+  return std::min(kWorthStages, 1 - simpler_within(prepared.settings, prepared.target));
+}
 
 class StagePlanner {
  public:
@@ -101,6 +111,11 @@ class StagePlanner {
     priced.distribution = std::move(distribution);
     if (compare_ && prepared_.ranks > 1) WEFT_TRY_STATUS(look_at_families(search::estimate_families));
     return take(std::move(priced));
+  }
+
+  // A plan without stages, chosen or given, with other software than Weft's own.
+  Result<PlannedStep> once(search::Choice whole) {
+    return faster_of(std::move(whole), user_error("not searched"));
   }
 
   // The faster of the best plans with and without stages. If no family without stages fits, and the
@@ -132,16 +147,17 @@ class StagePlanner {
     if (fits || smallest <= kFarTooLarge * problem().memory_bytes) {
       Result<search::Choice> whole =
           plan_for(state_, prepared_, compare_, context_, fits ? Advice::given : Advice::not_asked);
+      if (whole.ok() && !is_weft()) return faster_of(std::move(*whole), std::move(found));
       if (whole.ok()) {
         const search::Evaluation step = whole->spread->chosen.evaluation();
         if (!found && !was_interrupted(*whole) && may_gain(*whole, step))
-          found = in_time_below(kWorthStages * step.seconds);
+          found = in_time_below(worth_ * step.seconds);
         // If devices differ, its replicas may get unequal shares of the batch.
         const double in_time = found && found->ok() ? (**found).priced.seconds : step.seconds;
         WEFT_TRY(unequal, search::with_unequal_replicas(problem(), whole->spread->distribution,
-                                                        kWorthStages * std::min(in_time, step.seconds)));
+                                                        worth_ * std::min(in_time, step.seconds)));
         if (unequal) found = *std::move(unequal);
-        if (!found || !found->ok() || (**found).priced.seconds >= kWorthStages * step.seconds)
+        if (!found || !found->ok() || (**found).priced.seconds >= worth_ * step.seconds)
           return without_stages(std::move(*whole), found);
         step_.reports = whole->reports;
         step_.without_stages = whole->spread->alternatives;
@@ -175,11 +191,28 @@ class StagePlanner {
     });
   }
   // Stages avoid exposed communication, and work that all ranks along an axis duplicate.
-  static bool may_gain(const search::Choice& whole, const search::Evaluation& step) {
-    return step.exposed_communication_seconds >= (1 - kWorthStages) * step.seconds ||
+  bool may_gain(const search::Choice& whole, const search::Evaluation& step) const {
+    return step.exposed_communication_seconds >= (1 - worth_) * step.seconds ||
            std::ranges::any_of(whole.spread->distribution.axes,
                                [](const distribute::AxisUse& use) { return use.slice.empty(); });
   }
+  bool is_weft() const { return prepared_.target.stack.is_weft(); }
+
+  // With other software, both kinds of plan are estimated by their stages: only that estimate knows what the host and
+  // overlap cost and what memory the software takes. What Weft's own runtime could do besides is left out: no launcher
+  // tiles or buckets as this plan says.
+  Result<PlannedStep> faster_of(search::Choice whole, std::optional<Result<search::ChosenPipeline>> staged) {
+    WEFT_TRY(once, search::estimate_given(problem(), whole.spread->distribution));
+    const double enough =
+        once.fits ? kWorthStages * once.priced.seconds : std::numeric_limits<double>::infinity();
+    if (!staged && !was_interrupted(whole)) staged = in_time_below(enough);
+    step_.reports = whole.reports;
+    step_.without_stages = whole.spread->alternatives;
+    if (staged && staged->ok() && (**staged).priced.seconds < enough)
+      return take_with_replicas(std::move(**staged));
+    return take_with_replicas(std::move(once));
+  }
+
   // With profitable codecs: they may make a plan the fastest that is not the fastest without them.
   Result<search::ChosenPipeline> in_time_below(double seconds) {
     search::PipelineProblem problem = this->problem();
@@ -232,12 +265,33 @@ class StagePlanner {
     are_as_run_ = true;
     for (search::Alternative& family : step_.without_stages) {
       if (std::chrono::steady_clock::now() >= problem().until) return;
+      if (!is_weft()) {
+        estimate_by_stages(family);
+        continue;
+      }
       const auto made = plan_given(state_, prepared_, family.distribution, context_);
       if (!made.ok()) continue;
       family.evaluation = made->spread->chosen.evaluation();
       family.fits = made->spread->fits;
       family.estimated = false;
     }
+  }
+
+  void estimate_by_stages(search::Alternative& family) const {
+    const auto priced = search::estimate_given(problem(), family.distribution);
+    if (!priced.ok()) return;
+    const search::PipelineEstimate& found = priced->priced;
+    search::Evaluation& step = family.evaluation;
+    step.seconds = found.seconds;
+    step.peak_bytes = found.peak_bytes;
+    step.memory = found.stages[found.fullest].memory;
+    step.compute_seconds = 0;
+    for (const search::StageCost& stage : found.stages)
+      step.compute_seconds =
+          std::max(step.compute_seconds, stage.computing * static_cast<double>(found.schedule.micro_batches));
+    step.exposed_communication_seconds = std::max(0.0, step.seconds - step.compute_seconds);
+    family.fits = priced->fits;
+    family.estimated = false;
   }
 
   static search::StageReport report(const search::ChosenPipeline& found) {
@@ -254,7 +308,8 @@ class StagePlanner {
                              const std::optional<Result<search::ChosenPipeline>>& staged) const {
     if (families_) whole.reports.insert(whole.reports.begin(), *families_);
     search::StageReport report{.stage = search::kPipelineStage};
-    report.seconds = whole.spread->chosen.prediction.seconds;
+    const double report_seconds = whole.spread->chosen.prediction.seconds;
+    report.seconds = report_seconds;
     report.peak_bytes = whole.spread->chosen.evaluation().peak_bytes;
     report.said = "no plan with stages is faster";
     if (staged && staged->ok()) {
@@ -262,6 +317,10 @@ class StagePlanner {
       report.took = (**staged).search_seconds;
     }
     whole.reports.push_back(std::move(report));
+    if (staged && staged->ok() && (**staged).fits && (**staged).priced.seconds < report_seconds)
+      whole.simpler = fmt::format("{} takes {}, {:.1f} % less: stages are worth it only above {:.1f} %",
+                                  print((**staged).distribution), print_seconds((**staged).priced.seconds),
+                                  100 * (1 - (**staged).priced.seconds / report_seconds), 100 * (1 - worth_));
     return {std::move(whole), std::nullopt};
   }
 
@@ -283,6 +342,7 @@ class StagePlanner {
   const Observer* context_;
   const Prepared& prepared_;
   const bool compare_;
+  const double worth_ = worth_stages(prepared_);
   bool are_as_run_ = false;  // whether the families' times are predictions
   std::optional<search::StageReport> families_;
   StagedStep step_;
@@ -318,6 +378,9 @@ Result<PlannedStep> plan_anywhere(const Knowledge& state, const Observer* contex
   WEFT_TRY(whole, agreement == Agreement::ranks && prepared.ranks > 1
                       ? plan_for_ranks(state, prepared, compare, context)
                       : plan_for(state, prepared, compare, context));
+  if (const auto batch = batch_of(prepared); batch && is_priced_by_stages(prepared) && whole.spread)
+    return StagePlanner(state, context, prepared, *batch, /*micro_batches=*/1, compare)
+        .once(std::move(whole));
   return PlannedStep{std::move(whole), std::nullopt};
 }
 

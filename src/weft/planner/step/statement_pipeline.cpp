@@ -72,6 +72,7 @@ StatementPipeline::StatementPipeline(const Knowledge& state, const Observer* con
     return &kind.machine;
   };
   problem_.memory_is_asked = prepared.settings.memory_limit > 0;
+  problem_.memory_reserve = memory_reserve(prepared.settings, prepared.target);
   problem_.memory_bytes = memory_per_rank(prepared.settings, prepared.target);
   problem_.fixed = prepared.fixed;
   problem_.off = prepared.settings.optimizer_off;

@@ -11,6 +11,7 @@
 #include "weft/predict/cost/mesh_links.h"
 #include "weft/predict/cost/roofline.h"
 #include "weft/predict/cost/statistics.h"
+#include "weft/predict/cost/uncertainty.h"
 #include "weft/predict/cost/unit_seconds.h"
 
 namespace weft::planner {
@@ -123,12 +124,27 @@ search::Machine machine_of(const Settings& settings, const cluster::Cluster& clu
   return machine;
 }
 
-double memory_per_rank(const Settings& settings, const cluster::Cluster& cluster) {
-  if (settings.spills) return 0;
-  if (settings.memory_limit > 0) return settings.memory_limit;
+double device_memory(const cluster::Cluster& cluster) {
   if (!cost::is_local(cluster)) return cluster.device.memory_bytes;
   const auto machine = static_cast<double>(total_memory());
   return machine > 0 ? machine / static_cast<double>(cost::ranks_of_a_host(cluster)) : 0;
+}
+
+double memory_reserve(const Settings& settings, const cluster::Cluster& cluster) {
+  if (settings.memory_limit > 0 || cost::is_local(cluster)) return 0;
+  if (settings.memory_reserve) return *settings.memory_reserve;
+  return cluster.stack.reserve > 0 ? cluster.stack.reserve : kMemoryReserve;
+}
+
+double memory_per_rank(const Settings& settings, const cluster::Cluster& cluster) {
+  if (settings.spills) return 0;
+  if (settings.memory_limit > 0) return settings.memory_limit;
+  return device_memory(cluster) * (1 - memory_reserve(settings, cluster));
+}
+
+double simpler_within(const Settings& settings, const cluster::Cluster& cluster) {
+  constexpr double kMost = 0.03;
+  return settings.simpler_within.value_or(std::min(kMost, cost::step_uncertainty(cluster).share));
 }
 
 cluster::Cluster alone(const cluster::Cluster& cluster) {

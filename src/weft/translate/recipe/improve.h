@@ -1,13 +1,13 @@
 // weft/translate/recipe/improve.h -- improves a user's recipe, in the same launcher's language.
 //
-//   today ─┐
-//   the planner's plans, as far as the language can express them ─┴─▶ hill climbing from each of them, one
-//          change at a time, while the step gets faster ─▶ the best recipe found ─▶ Improvement
+//   today, each single change of it, the known families ──▶ hill climbing from the best of them, one
+//          change at a time ──▶ the planner's own plan, with the time that is left ──▶ the answer
 //
 // A change halves one degree and doubles another, doubles or halves the micro-batch or the chunks
 // of a stage, shards more or less, recomputes more or less, moves the optimizer to the host or
 // back, overlaps gradient reduction, or moves the pipeline inside data. All candidates are
-// estimated in the same way.
+// estimated in the same way. The answer is the simplest of those that are about as fast as the
+// fastest, so it does not depend on the configuration that the search started from.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -41,20 +41,26 @@ struct TrailStep {
 struct Improvement {
   EstimatedRecipe today;
   std::optional<EstimatedRecipe> better;  // empty: no candidate is better
-  // The steps from today's recipe. If the climb started from a planner's plan, that is the first
-  // step.
+  // The steps from today's recipe; the first is to where the climb started.
   std::vector<TrailStep> trail;
+  // Faster than the answer, but less simple, and by no more than predictions can tell.
+  std::optional<EstimatedRecipe> fastest;
+  double simpler_within = 0;  // share of the step
   // The planner's own plan, if it is faster than any the language can express, and what the
   // language lacks.
   std::optional<search::PipelinePlan> beyond;
   std::vector<std::string> beyond_lost;
   std::int64_t looked_at = 0;
+  std::int64_t families = 0, families_left = 0;  // known ones: estimated, and not for lack of time
   bool ended_early = false;
 };
 
 struct ImproveOptions {
   Language language = Language::megatron;
-  std::int64_t max_estimates = 400;  // recipes
+  std::int64_t max_estimates = 400;  // of climbing
+  double simpler_within = 0;  // share of the step time within which the simplest recipe is the answer
+  std::size_t climbs = 3;
+  bool searches_plans = true;  // whether the planner's own plan is searched, if time is left
 };
 
 // Fails if today's recipe has no estimate: it contradicts itself, the cluster or the model.

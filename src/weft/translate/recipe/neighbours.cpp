@@ -24,6 +24,9 @@ std::string describe(const Recipe& recipe) {
   if (recipe.sequence_parallel) words.emplace_back("sequence parallel");
   degree("pipeline", recipe.pipeline);
   degree("virtual stages", recipe.virtual_stages);
+  if (!recipe.stage_layers.empty())
+    words.push_back(
+        fmt::format("layers {} .. {} per stage", recipe.stage_layers.front(), recipe.stage_layers.back()));
   degree("context", recipe.context);
   degree("expert", recipe.expert);
   words.push_back(fmt::format("data {}", std::max<std::int64_t>(recipe.data_degree(), 1)));
@@ -62,6 +65,11 @@ std::vector<Change> changes(const Recipe& from, const Recipe& to) {
                                        : std::string("one_f_one_b");
   };
   if (!from.schedule.empty() || !to.schedule.empty()) add("schedule", schedule(from), schedule(to));
+  const auto layers = [](const Recipe& recipe) {
+    return recipe.stage_layers.empty() ? std::string("equal")
+                                       : fmt::format("{}", fmt::join(recipe.stage_layers, " "));
+  };
+  add("layers per stage", layers(from), layers(to));
   count("context", from.context, to.context);
   count("expert", from.expert, to.expert);
   count("data", from.data_degree(), to.data_degree());
@@ -80,6 +88,8 @@ std::vector<Recipe> neighbours(const Recipe& recipe) {
   std::vector<Recipe> found;
   const auto add = [&](Recipe changed) {
     changed.data = 0;  // recomputed from the other degrees
+    if (changed.pipeline * changed.virtual_stages != recipe.pipeline * recipe.virtual_stages)
+      changed.stage_layers.clear();
     if (changed.data_degree() == 0 || !check(changed, recipe.devices).ok()) return;
     changed.data = changed.data_degree();
     if (!same_plan(changed, recipe)) found.push_back(std::move(changed));

@@ -1,6 +1,7 @@
 #include "weft/translate/recipe/recipe.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <tuple>
 
@@ -101,7 +102,15 @@ Status check_model(const Recipe& recipe) {
   if (model.key_heads >= recipe.tensor)
     WEFT_TRY_STATUS(divides("tensor", recipe.tensor, "the key heads", model.key_heads));
   WEFT_TRY_STATUS(divides("expert", recipe.expert, "the experts", model.experts));
-  if (recipe.virtual_stages > 1)
+  if (const std::vector<std::int64_t>& stages = recipe.stage_layers; !stages.empty()) {
+    const std::int64_t runs = recipe.pipeline * recipe.virtual_stages;
+    if (static_cast<std::int64_t>(stages.size()) != runs)
+      return user_error(fmt::format("layers are given for another number of virtual stages: {} and {}",
+                                    stages.size(), runs));
+    const std::int64_t all = std::accumulate(stages.begin(), stages.end(), std::int64_t{0});
+    if (model.layers > 0 && all != model.layers)
+      return user_error(fmt::format("the layers of the stages do not add up: {} and {}", all, model.layers));
+  } else if (recipe.virtual_stages > 1)
     WEFT_TRY_STATUS(divides("pipeline x virtual stages", recipe.pipeline * recipe.virtual_stages,
                             "the layers", model.layers));
   if (recipe.context > 1)
@@ -133,8 +142,8 @@ bool same_plan(const Recipe& a, const Recipe& b) {
     return std::tuple(r.tensor, r.pipeline, r.context, r.expert,
                       r.expert_tensor == 0 ? r.tensor : r.expert_tensor, r.virtual_stages, r.data_degree(),
                       r.copies, r.micro_batch, r.global_batch, r.sequence, r.sequence_parallel, r.recompute,
-                      r.recompute_layers, r.zero, r.offload_optimizer, r.offload_parameters, r.overlap_reduce,
-                      r.precision, r.bucket, r.order, r.schedule);
+                      r.recompute_layers, r.stage_layers, r.zero, r.offload_optimizer, r.offload_parameters,
+                      r.overlap_reduce, r.precision, r.bucket, r.order, r.schedule);
   };
   return facts(a) == facts(b);
 }

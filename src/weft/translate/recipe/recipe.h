@@ -45,6 +45,8 @@ struct Recipe {
   std::int64_t expert_tensor = 0;   // tensor parallelism of the experts; 0: as tensor
   std::int64_t virtual_stages = 1;  // per pipeline stage
   std::string schedule;             // "zb_v", "gpipe"; empty: 1F1B, interleaved if virtual_stages
+  // Layers of each virtual stage, in the order in which a micro-batch passes them; empty: equal.
+  std::vector<std::int64_t> stage_layers = {};
   std::int64_t data = 0;            // 0: the remaining devices
   std::int64_t copies = 1;          // replicas within data: state is sharded over data / copies ranks
 

@@ -4,9 +4,12 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "weft/parallel/train/local_norms.h"
 #include "weft/plan/ops/operators.h"
 #include "weft/planner/search/distribution/fold.h"
+#include "weft/planner/search/pipeline/stage_cost_cache.h"
 
 namespace weft::recipe {
 namespace {
@@ -20,6 +23,8 @@ RecipeCost between(const RecipeCost& none, const RecipeCost& all, double share) 
         &RecipeCost::waiting, &RecipeCost::bubble, &RecipeCost::updating, &RecipeCost::peak_bytes,
         &RecipeCost::needed_bytes})
     price.*field = between(none.*field, all.*field, share);
+  for (std::size_t s = 0; s < price.bytes_by_stage.size() && s < none.bytes_by_stage.size(); ++s)
+    price.bytes_by_stage[s] = between(none.bytes_by_stage[s], all.bytes_by_stage[s], share);
   for (double sim::MemoryByKind::*const field :
        {&sim::MemoryByKind::activations, &sim::MemoryByKind::scratch})
     price.memory.*field = between(none.memory.*field, all.memory.*field, share);
@@ -51,7 +56,11 @@ RecipeEstimator::RecipeEstimator(search::PipelineProblem problem, MachineOn mach
       machine_on_(std::move(machine_on)),
       roles_(distribute::index_roles(*problem_.plan)),
       slots_(slots_of(*problem_.plan, roles_)),
-      layers_(search::repeated_layers(*problem_.plan)) {}
+      layers_(search::repeated_layers(*problem_.plan)) {
+  // The statistics of batch norms depend on how many rows a pass has.
+  if (train::count_batch_norms(*problem_.plan) == 0)
+    problem_.cache = std::make_shared<search::StageCostCache>();
+}
 
 Result<EstimatedRecipe> RecipeEstimator::price(const Recipe& recipe) {
   const std::int64_t devices = problem_.cluster->devices();
@@ -67,12 +76,12 @@ Result<EstimatedRecipe> RecipeEstimator::price(const Recipe& recipe) {
   }
   WEFT_TRY(spread_out, spread(made.recipe, roles_, *problem_.cluster, slots_));
   made.spread = std::move(spread_out);
-  WEFT_TRY(price, price_once(made.spread, recipe.overlap_reduce));
+  WEFT_TRY(price, price_once(made.spread, made.recipe));
   made.price = price;
   if (const double share = repeated_share(made.recipe); share < 1) {
     SpreadRecipe without = made.spread;
     without.distribution.recompute = {};
-    WEFT_TRY(none, price_once(without, recipe.overlap_reduce));
+    WEFT_TRY(none, price_once(without, made.recipe));
     made.price = between(none, price, share);
     made.spread.notes.push_back(
         fmt::format("{} layers per stage are recomputed: estimated as {:.0f} % of all",
@@ -89,17 +98,19 @@ double RecipeEstimator::repeated_share(const Recipe& recipe) const {
   return std::min(1.0, static_cast<double>(recipe.recompute_layers * runs) / static_cast<double>(layers_));
 }
 
-Result<RecipeCost> RecipeEstimator::price_once(const SpreadRecipe& spread, bool overlaps) {
+Result<RecipeCost> RecipeEstimator::price_once(const SpreadRecipe& spread, const Recipe& recipe) {
+  const bool overlaps = recipe.overlap_reduce;
   const distribute::Distribution& distribution = spread.distribution;
   // With another stack the stages' estimate knows what overlaps.
   const bool is_weft = problem_.cluster->stack.is_weft();
   const bool at_once =
       is_weft && overlaps && !distribute::is_pipelined(distribution) && !distribution.offload;
-  const std::string key = fmt::format("{} on {}{}", print(distribution), spread.cluster.axes.front().size,
-                                      overlaps ? " overlapped" : "");
+  const std::string key =
+      fmt::format("{} on {}{} layers {}", print(distribution), spread.cluster.axes.front().size,
+                  overlaps ? " overlapped" : "", fmt::join(recipe.stage_layers, " "));
   auto known = known_.find(key);
   if (known == known_.end())
-    known = known_.emplace(key, at_once ? price_at_once(spread) : estimate_pipeline(spread, overlaps)).first;
+    known = known_.emplace(key, at_once ? price_at_once(spread) : estimate_pipeline(spread, recipe)).first;
   return known->second;
 }
 
@@ -117,9 +128,11 @@ Result<search::Evaluator*> RecipeEstimator::at_once(const train::Recompute& what
   return &*made.evaluator;
 }
 
-Result<RecipeCost> RecipeEstimator::estimate_pipeline(const SpreadRecipe& spread, bool overlaps) {
+Result<RecipeCost> RecipeEstimator::estimate_pipeline(const SpreadRecipe& spread, const Recipe& recipe) {
   search::PipelineProblem problem = problem_;
-  problem.overlaps_reduce = problem.overlaps_gather = overlaps;
+  problem.overlaps_reduce = problem.overlaps_gather = recipe.overlap_reduce;
+  problem.whole_layers = true;
+  problem.run_layers = recipe.stage_layers;
   const bool same = spread.cluster.axes.front().size == problem_.cluster->axes.front().size;
   search::Machine machine;
   if (!same) {
@@ -145,6 +158,7 @@ Result<RecipeCost> RecipeEstimator::estimate_pipeline(const SpreadRecipe& spread
   price.needed_bytes = priced.needed_bytes;
   price.fullest = priced.fullest;
   price.memory = priced.stages[priced.fullest].memory;
+  for (const search::StageCost& stage : priced.stages) price.bytes_by_stage.push_back(stage.memory.total());
   return price;
 }
 
@@ -159,6 +173,7 @@ Result<RecipeCost> RecipeEstimator::price_at_once(const SpreadRecipe& spread) {
   price.computing = std::max(0.0, found.seconds - price.waiting);
   price.peak_bytes = price.needed_bytes = found.peak_bytes;
   price.memory = found.memory;
+  price.bytes_by_stage = {found.peak_bytes};
   return price;
 }
 

@@ -5,6 +5,7 @@
 // Recomputation of some layers is interpolated between none and all: each layer adds the same time
 // and saves the same memory.
 #pragma once
+#include <chrono>
 #include <map>
 #include <optional>
 #include <string>
@@ -26,7 +27,8 @@ struct RecipeCost {
   double peak_bytes = 0;    // by the allocator, of the fullest device
   double needed_bytes = 0;  // with what the software takes besides
   sim::MemoryByKind memory;
-  std::size_t fullest = 0;  // stage
+  std::size_t fullest = 0;             // stage
+  std::vector<double> bytes_by_stage;  // peaks by the allocator
   bool fits = false;
 };
 
@@ -53,12 +55,14 @@ class RecipeEstimator {
 
   // Fails if the recipe contradicts itself, the cluster or the model.
   Result<EstimatedRecipe> price(const Recipe& recipe);
+  // Ends searches of plans at this time.
+  void end_at(std::chrono::steady_clock::time_point until) { problem_.until = until; }
   std::int64_t priced() const { return static_cast<std::int64_t>(known_.size()); }
 
  private:
   // With recomputation of all layers or none.
-  Result<RecipeCost> price_once(const SpreadRecipe& spread, bool overlaps);
-  Result<RecipeCost> estimate_pipeline(const SpreadRecipe& spread, bool overlaps);
+  Result<RecipeCost> price_once(const SpreadRecipe& spread, const Recipe& recipe);
+  Result<RecipeCost> estimate_pipeline(const SpreadRecipe& spread, const Recipe& recipe);
   Result<RecipeCost> price_at_once(const SpreadRecipe& spread);
   // The fraction of a stage's layers that is recomputed.
   double repeated_share(const Recipe& recipe) const;

@@ -219,6 +219,10 @@ Result<SpreadRecipe> spread(const Recipe& recipe, const IndexRoles& roles, const
   distribution.recompute = recompute_of(recipe.recompute);
   distribution.offload = recipe.offload_optimizer;
   say_what_is_not_priced(recipe, made.notes);
+  if (const std::int64_t per_node = cluster.axes.back().size; recipe.tensor > per_node)
+    made.notes.push_back(
+        fmt::format("tensor parallelism {} crosses nodes of {}: every layer waits for the network",
+                    recipe.tensor, per_node));
   return made;
 }
 

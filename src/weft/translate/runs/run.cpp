@@ -209,6 +209,9 @@ Result<Run> run_of(const RunRow& row) {
   run.outcome = outcome_of(fields);
   run.step_seconds = run.outcome == Outcome::ran ? step_seconds_of(fields, run) : 0;
   run.peak_bytes = peak_bytes_of(fields);
+  const std::string peak_of = fields.text("mem_of");
+  if (peak_of == "first_stage") run.peak_of = PeakOf::first_stage;
+  if (peak_of == "last_stage") run.peak_of = PeakOf::last_stage;
   run.peak_bytes_by_rank = peaks_by_rank(fields.text("alloc_gib_by_rank"));
   run.series = fmt::format("{} {}", fields.text("model"), run.cluster.device);
   if (run.outcome == Outcome::ran && run.step_seconds == 0 && run.peak_bytes == 0)

@@ -3,7 +3,7 @@
 //   model      layers hidden heads kv_heads head_dim ffn gated vocab tied experts topk moe_ffn family seq
 //   cluster    gpu gpus gpus_per_node within_gbps across_gbps gpu_memory_gb gpu_bandwidth_gbps network
 //   plan       tp pp vp dp cp ep etp zero fsdp copies sp mbs gbs precision recompute overlap stack
-//   measured   step_s | step_ms | tok_s_gpu, mem_gib | mem_gb | peak_bytes, mem_by_rank, status (ok, oom, failed)
+//   measured   step_s | step_ms | tok_s_gpu, mem_gib | mem_gb | peak_bytes, mem_of, alloc_gib_by_rank, status (ok, oom, failed)
 //
 // A row that lacks a field which a prediction needs, or has an impossible one, is an error that names the field.
 #pragma once
@@ -28,6 +28,9 @@ struct RunCluster {
   std::string fabric;  // the cluster of the catalog whose network it has; empty: an ideal one
 };
 
+// The device whose memory a table states.
+enum class PeakOf : std::uint8_t { fullest_stage, first_stage, last_stage };
+
 struct Run {
   std::string id;
   std::string stack;   // empty: the file does not say
@@ -35,8 +38,9 @@ struct Run {
   RunCluster cluster;
   recipe::Recipe recipe;
   Outcome outcome = Outcome::ran;
-  double step_seconds = 0;                 // 0: not measured
-  double peak_bytes = 0;                   // of the fullest device, by its allocator; 0: not measured
+  double step_seconds = 0;  // 0: not measured
+  double peak_bytes = 0;    // of the fullest device, by its allocator; 0: not measured
+  PeakOf peak_of = PeakOf::fullest_stage;
   std::vector<double> peak_bytes_by_rank;  // where each was measured
   std::string series;                      // rows of one series differ in their plans and sizes only
 

@@ -14,7 +14,7 @@
 namespace weft::runs {
 namespace {
 
-constexpr double kMiB = 1024.0 * 1024, kGiB = 1024 * kMiB;
+constexpr double kMebibyte = 1024.0 * 1024, kGibibyte = 1024 * kMebibyte;
 
 // What a number after these words means. The first row of a trainer that a line contains counts; later rows of the
 // same trainer are other spellings.
@@ -37,8 +37,8 @@ struct LoggedMemory {
   double scale;  // 0: the unit follows the number
 };
 constexpr LoggedMemory kMemories[] = {
-    {"max allocated: ", kMiB}, {"MaxMemAllocated=", kGiB},
-    {"Peak allocated ", kMiB}, {"Peak allocated: ", kMiB},
+    {"max allocated: ", kMebibyte}, {"MaxMemAllocated=", kGibibyte},
+    {"Peak allocated ", kMebibyte}, {"Peak allocated: ", kMebibyte},
     {"memory: ", 0},
 };
 
@@ -100,7 +100,7 @@ void read_memory(std::string_view line, double& most) {
     if (!number) continue;
     double scale = memory.scale;
     if (scale == 0)
-      scale = number->rest.starts_with("GiB") ? kGiB : number->rest.starts_with("MiB") ? kMiB : 0;
+      scale = number->rest.starts_with("GiB") ? kGibibyte : number->rest.starts_with("MiB") ? kMebibyte : 0;
     most = std::max(most, number->value * scale);
     return;
   }

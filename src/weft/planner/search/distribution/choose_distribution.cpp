@@ -31,9 +31,9 @@ std::string why_not(const Evaluation& other, bool fits, const Evaluation& chosen
                        print_bytes(other.peak_bytes), print_bytes(bytes), what, print_bytes(limit));
   }
   const double slower = other.seconds - chosen.seconds;
-  // Only a plan given by the user or constrained by hints can be slower than another.
-  if (slower < 0)
-    return fmt::format("{:.2f}x faster than the requested plan", chosen.seconds / other.seconds);
+  // Only a plan given by the user, constrained by hints or preferred for its simplicity can be
+  // slower than another.
+  if (slower < 0) return fmt::format("{:.2f}x faster than the chosen plan", chosen.seconds / other.seconds);
   if (slower == 0) return "as fast";
   const double exposed = other.exposed_communication_seconds - chosen.exposed_communication_seconds,
                compute = other.compute_seconds - chosen.compute_seconds;

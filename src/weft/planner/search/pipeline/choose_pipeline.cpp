@@ -489,8 +489,9 @@ class PipelineSearch {
       auto cuts = cuts_.find(key);
       if (cuts == cuts_.end())
         cuts = cuts_
-                   .emplace(key, mixed ? cut_unequal(*question.costs, *question.order)
-                                       : cut_parts(question.costs->kinds.front().costs, positions))
+                   .emplace(key, mixed || stack_cuts(*question.costs, *question.order)
+                                     ? cut_unequal(*question.costs, *question.order)
+                                     : cut_parts(question.costs->kinds.front().costs, positions))
                    .first;
       question.cuts = &cuts->second;
     }

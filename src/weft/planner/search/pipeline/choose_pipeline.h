@@ -16,6 +16,7 @@
 #include <chrono>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@
 #include "weft/planner/search/pipeline/estimate_pipeline.h"
 
 namespace weft::search {
+
+class StageCostCache;
 
 struct PipelineProblem {
   const plan::Graph* plan = nullptr;  // for one device and a whole batch
@@ -40,12 +43,19 @@ struct PipelineProblem {
   std::function<const Machine*(const cluster::Device&)> machine_with = {};
   double memory_bytes = 0;       // limit per rank; 0: no limit
   bool memory_is_asked = false;  // set by the user; else the limit is that of the smallest device
+  double memory_reserve = 0;     // share of each device's memory that plans leave free
   FixedPart fixed;               // by hints
   std::optional<train::Recompute> recomputed =
       {};  // what the user already set to be recomputed; none: the search chooses
   // Seconds of a plan without stages that fits. Finding no faster plan is an error.
   double beat_seconds = std::numeric_limits<double>::infinity();
   std::vector<double> work = {};      // per part, for cutting stages; empty: the estimated work
+  // Launchers cut between whole layers. Layers of each run of parts, in order; empty: equal numbers
+  // if `whole_layers` and if they divide, else cut by time.
+  std::vector<std::int64_t> run_layers = {};
+  bool whole_layers = false;
+  // Shared by estimates of given distributions; null: each simulates its own.
+  std::shared_ptr<StageCostCache> cache = {};
   CodecUse codecs = {};               // for given distributions
   std::vector<std::string> off = {};  // disabled planner stages: kRecomputeStage, kSynthesizeStage
   // Whether ranks of a stage that hold the same activation each send a slice of it

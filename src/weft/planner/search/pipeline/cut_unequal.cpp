@@ -3,12 +3,18 @@
 #include <algorithm>
 
 #include "weft/parallel/pipeline/cut_parts.h"
+#include "weft/planner/search/pipeline/stack_cuts.h"
 
 namespace weft::search {
+
+std::optional<std::vector<std::size_t>> stack_cuts(const StagedCosts& costs, const Unfolded& order) {
+  return cuts_of_stack(costs.stack, costs.at(0).costs, static_cast<std::size_t>(order.schedule.positions()));
+}
 
 std::optional<std::vector<std::size_t>> cut_within_room(const StagedCosts& costs, const Unfolded& order) {
   const pipeline::Schedule& schedule = order.schedule;
   const auto stages = static_cast<std::size_t>(schedule.stages);
+  if (stack_cuts(costs, order)) return std::nullopt;  // the software cuts, whether or not that fits
   const double runs = static_cast<double>(schedule.positions()) / schedule.stages;
   std::vector<std::vector<double>> work(stages), bytes(stages), working(stages), entering(stages);
   for (std::size_t s = 0; s < stages; ++s) {
@@ -31,6 +37,7 @@ std::optional<std::vector<std::size_t>> cut_within_room(const StagedCosts& costs
 }
 
 std::vector<std::size_t> cut_unequal(const StagedCosts& costs, const Unfolded& order) {
+  if (auto cuts = stack_cuts(costs, order)) return *std::move(cuts);
   std::vector<std::vector<double>> work;
   for (std::size_t s = 0; s < static_cast<std::size_t>(order.schedule.stages); ++s)
     work.push_back(work_of(costs.at(s).costs));
@@ -45,6 +52,7 @@ std::vector<std::size_t> cut_unequal(const StagedCosts& costs, const Unfolded& o
 
 std::vector<std::size_t> move_cuts(const StagedCosts& costs, const Unfolded& order,
                                    std::vector<std::size_t> cuts, const cost::MeshLink& link) {
+  if (stack_cuts(costs, order)) return cuts;
   const auto price = [&](const std::vector<std::size_t>& ends) {
     return estimate_pipeline(costs, order, ends, link, Detail::sums);
   };

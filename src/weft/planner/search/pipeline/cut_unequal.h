@@ -10,6 +10,9 @@
 
 namespace weft::search {
 
+// The cuts of the costs' stack, if it decides them (stack_cuts.h). Then the functions below keep them.
+std::optional<std::vector<std::size_t>> stack_cuts(const StagedCosts& costs, const Unfolded& order);
+
 // Cuts by work under a memory limit per stage. Nothing if no cut fits. Chunks of a stage share its
 // memory equally.
 std::optional<std::vector<std::size_t>> cut_within_room(const StagedCosts& costs, const Unfolded& order);

@@ -1,11 +1,13 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "weft/base/units.h"
 #include "weft/parallel/pipeline/cut_parts.h"
 #include "weft/parallel/pipeline/pipelined_plan.h"
 #include "weft/planner/search/pipeline/choose_pipeline.h"
+#include "weft/planner/search/pipeline/cut_layers.h"
 #include "weft/planner/search/pipeline/cut_unequal.h"
 #include "weft/planner/search/pipeline/stage_estimator.h"
 #include "weft/planner/search/pipeline/unequal_replicas.h"
@@ -37,6 +39,25 @@ Status check_rows(const PipelineProblem& problem, std::int64_t micro_batches) {
                     fmt::format("use micro={}", near));
 }
 
+// Cuts between whole layers, if the problem asks for them.
+Result<std::optional<std::vector<std::size_t>>> stated_cuts(const PipelineProblem& problem,
+                                                            const PartEstimator& parts,
+                                                            std::size_t positions) {
+  const std::vector<std::string>& names = parts.layer_names();
+  const std::int64_t layers = count_layers(names);
+  std::vector<std::int64_t> of_runs = problem.run_layers;
+  if (of_runs.empty()) {
+    const auto runs = static_cast<std::int64_t>(positions);
+    if (!problem.whole_layers || layers == 0 || layers % runs != 0)
+      return std::optional<std::vector<std::size_t>>();
+    of_runs.assign(positions, layers / runs);
+  }
+  auto cuts = of_runs.size() == positions ? cut_layers(names, of_runs) : std::nullopt;
+  if (cuts) return cuts;
+  return user_error(fmt::format("expected {} layers in {} virtual stages, found {}", layers, positions,
+                                fmt::join(of_runs, " ")));
+}
+
 }  // namespace
 
 void add_end_of_step(PartCosts& costs, const PartCosts& ends) {
@@ -48,13 +69,14 @@ void add_end_of_step(PartCosts& costs, const PartCosts& ends) {
     costs[p].gradients = ends[p].gradients;
     costs[p].optimizer = ends[p].optimizer;
     costs[p].tied = ends[p].tied;
+    costs[p].largest = ends[p].largest;
   }
 }
 
 double PipelineProblem::room_on(const cluster::Device* device) const {
   if (memory_bytes <= 0) return std::numeric_limits<double>::infinity();
   // A limit that the user sets applies to all devices; otherwise each has its own memory.
-  return device == nullptr || memory_is_asked ? memory_bytes : device->memory_bytes;
+  return device == nullptr || memory_is_asked ? memory_bytes : device->memory_bytes * (1 - memory_reserve);
 }
 
 Distribution on_stage(const Distribution& distribution) {
@@ -140,8 +162,11 @@ Result<ChosenPipeline> estimate_with_count(const PipelineProblem& problem, const
   const PartEstimator& parts = pricer.parts();
   const auto positions = static_cast<std::size_t>(pricer.order().schedule.positions());
   std::vector<std::size_t> cuts;
-  if (problem.work.size() == parts.count())
+  WEFT_TRY(stated, stated_cuts(problem, parts, positions));
+  if (problem.work.size() == parts.count() && !stack_cuts(costs, pricer.order()))
     cuts = pipeline::cut_parts(problem.work, positions);
+  else if (stated)
+    cuts = *std::move(stated);
   else
     cuts = move_cuts(costs, pricer.order(), cut_unequal(costs, pricer.order()), wire);
   WEFT_TRY(priced, estimate_pipeline(costs, pricer.order(), cuts, wire));

@@ -17,8 +17,13 @@ bool has_chunks(const pipeline::ScheduleText& schedule) {
          schedule.parameters.end();
 }
 
+// Bytes that a pass of a part works on, with the software's workspaces.
+double working_of(const cluster::Stack& stack, const PartCost& cost) {
+  return stack.working * cost.working + stack.logits * cost.logits + stack.weight_gradients * cost.largest;
+}
+
 // Sum over a run of consecutive parts.
-PartCost sum_of(const PartCosts& costs, std::size_t first, std::size_t end) {
+PartCost sum_of(const cluster::Stack& stack, const PartCosts& costs, std::size_t first, std::size_t end) {
   PartCost sum;
   for (std::size_t p = first; p < end; ++p) {
     sum.forward += costs[p].forward;
@@ -34,9 +39,8 @@ PartCost sum_of(const PartCosts& costs, std::size_t first, std::size_t end) {
     sum.gathering += costs[p].gathering;
     sum.layers += costs[p].layers;
     if (costs[p].layers > 0) sum.of_layers += costs[p].forward;
-    sum.logits = std::max(sum.logits, costs[p].logits);
     sum.kept += costs[p].kept;
-    sum.working = std::max(sum.working, costs[p].working);
+    sum.working = std::max(sum.working, working_of(stack, costs[p]));
     sum.parameters += costs[p].parameters;
     sum.gradients += costs[p].gradients;
     sum.optimizer += costs[p].optimizer;
@@ -48,11 +52,12 @@ PartCost sum_of(const PartCosts& costs, std::size_t first, std::size_t end) {
 
 // What comes after the last pass of a stage, and how many of the model's layers it has.
 struct EndOfStep {
-  double reducing = 0, gathering = 0, layers = 0, logits = 0;
+  double reducing = 0, gathering = 0, layers = 0;
   double of_layers = 0;  // seconds of forward passes that are of layers
 };
 
-void add_run(StageCost& stage, const PartCost& run, double in_flight, EndOfStep& end) {
+void add_run(const cluster::Stack& stack, StageCost& stage, const PartCost& run, double in_flight,
+             EndOfStep& end) {
   stage.forward += run.forward;
   stage.backward += run.backward;
   stage.weight += run.weight;
@@ -69,8 +74,7 @@ void add_run(StageCost& stage, const PartCost& run, double in_flight, EndOfStep&
   stage.memory.parameters += run.parameters;
   stage.memory.gradients += run.gradients;
   stage.memory.optimizer += run.optimizer;
-  stage.memory.activations += in_flight * run.kept;
-  end.logits = std::max(end.logits, run.logits);
+  stage.memory.activations += in_flight * stack.kept * run.kept;
   stage.memory.scratch = std::max(stage.memory.scratch, run.working);
 }
 
@@ -99,11 +103,10 @@ void apply_stack(const StagedCosts& staged, const pipeline::Schedule& schedule, 
   }
 }
 
-// Software whose kernels are fused otherwise keeps other activations, and works on logits in f32.
-void apply_stack_memory(const cluster::Stack& stack, const EndOfStep& end, StageCost& stage) {
-  stage.memory.activations *= stack.kept;
+// Software whose kernels are fused otherwise keeps other activations (add_run) and has other buffers of gradients.
+void apply_stack_memory(const cluster::Stack& stack, StageCost& stage) {
   stage.memory.gradients *= stack.gradients;
-  stage.memory.scratch += stack.logits * end.logits;
+  stage.memory.scratch += stack.workspace;
 }
 
 // What a device needs besides the tensors that the allocator counts.
@@ -233,9 +236,9 @@ Result<PipelineEstimate> estimate_pipeline(const StagedCosts& staged, const Unfo
     const std::int32_t here = schedule.stage_at(position, 0);
     const auto stage = static_cast<std::size_t>(here);
     const PartCosts& costs = staged.at(stage).costs;
-    const PartCost run = sum_of(costs, first, end);
+    const PartCost run = sum_of(staged.stack, costs, first, end);
     stages[stage].runs.push_back({first, end - first});
-    add_run(stages[stage], run, in_flight[stage], ends[stage]);
+    add_run(staged.stack, stages[stage], run, in_flight[stage], ends[stage]);
     for (const TiedParameter& one : run.tied)
       if (!tied[stage].emplace(one.source, one).second) {  // the stage holds it once
         stages[stage].memory.parameters -= one.value;
@@ -274,7 +277,7 @@ Result<PipelineEstimate> estimate_pipeline(const StagedCosts& staged, const Unfo
     times.weight[s] = stages[s].weight;
     stages[s].transfer = times.transfer[s];
     stages[s].update = end_seconds(staged, stages[s], ends[s]);
-    apply_stack_memory(staged.stack, ends[s], stages[s]);
+    apply_stack_memory(staged.stack, stages[s]);
   }
   add_tied(tied, link, stages);
   PipelineEstimate made;
@@ -297,6 +300,7 @@ Result<PipelineEstimate> estimate_pipeline(const StagedCosts& staged, const Unfo
     stage.device = staged.at(s).device;
     const double bytes = stage.memory.total(), room = staged.at(s).room;
     const double needed = with_overheads(staged.stack, bytes, staged.groups);
+    stage.needed_bytes = needed;
     made.fits = made.fits && needed <= room;
     const double over = std::isfinite(room) ? needed - room : needed;
     if (s == 0 || over > fullest) {
@@ -333,12 +337,12 @@ namespace {
 
 // All parts as if stages were alike. Stages of several kinds share them to take equal time.
 PartCost shared_by_stages(const StagedCosts& costs, const TimeShape& shape) {
-  PartCost all = sum_of(costs.kinds.front().costs, 0, costs.kinds.front().costs.size());
+  PartCost all = sum_of(costs.stack, costs.kinds.front().costs, 0, costs.kinds.front().costs.size());
   if (!costs.is_mixed()) return all;
   double pace = 0, least_update = std::numeric_limits<double>::infinity(), least_reducing = least_update;
   std::vector<PartCost> sums;
   for (const StagedCosts::Kind& kind : costs.kinds) {
-    sums.push_back(sum_of(kind.costs, 0, kind.costs.size()));
+    sums.push_back(sum_of(costs.stack, kind.costs, 0, kind.costs.size()));
     least_update = std::min(least_update, sums.back().update);
     least_reducing = std::min(least_reducing, sums.back().reducing);
   }
@@ -377,7 +381,7 @@ double least_seconds(const StagedCosts& costs, const TimeShape& shape) {
 }
 
 double least_bytes(const PartCosts& costs, const TimeShape& shape) {
-  const PartCost all = sum_of(costs, 0, costs.size());
+  const PartCost all = sum_of(cluster::Stack(), costs, 0, costs.size());
   return (all.parameters + all.gradients + all.optimizer + all.kept) / shape.stages;
 }
 

@@ -77,6 +77,7 @@ struct StageCost {
   double idle = 0;       // seconds per step
   double in_flight = 0;  // most micro-batches in flight
   sim::MemoryByKind memory;
+  double needed_bytes = 0;  // with what the software takes besides
   std::string device = {};  // in a mixed cluster
 };
 

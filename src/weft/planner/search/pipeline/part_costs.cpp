@@ -252,6 +252,42 @@ void add_seconds(const LocalParts& local, const Half& half, PartCosts& costs) {
   if (last != nullptr) *last += std::max(0.0, half.seconds - now);
 }
 
+// What a forward product multiplies: bytes of parameters, read directly or after gathers and casts, and an activation.
+struct Multiplied {
+  double bytes = 0;
+  ValueId by;
+};
+
+Multiplied multiplied_by(const Graph& graph, const NodeView& product) {
+  Multiplied made;
+  for (std::size_t k = 0; k < product.input_count(); ++k) {
+    NodeId producer = graph.value(product.input(k)).producer;
+    constexpr int kMostSteps = 4;
+    for (int step = 0; step < kMostSteps && graph.node(producer).inputs.size() == 1; ++step)
+      producer = graph.value(graph.node(producer).inputs.front()).producer;
+    const NodeView source = graph.view(producer);
+    if (&source.op() == &ops::parameter())
+      made.bytes += static_cast<double>(source.result_type(0).bytes());
+    else
+      made.by = product.input(k);
+  }
+  return made;
+}
+
+// Weights that multiply one activation, such as those of queries, keys and values, make their gradients at once.
+void add_largest(const LocalParts& local, PartCosts& costs) {
+  const Graph& graph = local.graph;
+  std::map<std::pair<std::size_t, std::uint32_t>, double> at_once;  // by part and activation
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
+    const NodeView node = graph.view(NodeId(n));
+    if (local.pass[n] != Pass::forward || local.copy[n] || &node.op() != &ops::contract()) continue;
+    const Multiplied what = multiplied_by(graph, node);
+    PartCost& cost = costs[local.part[n]];
+    if (what.by.valid())
+      cost.largest = std::max(cost.largest, at_once[{local.part[n], what.by.value}] += what.bytes);
+  }
+}
+
 void add_memory(const LocalParts& local, const Half& half, PartCosts& costs) {
   const program::Program& program = *half.program;
   if (program.units.empty()) return;
@@ -558,6 +594,7 @@ Result<PartCosts> PartEstimator::end_of_step(const Distribution& within, const M
   PartCosts costs(looked_parts_);
   add_update(local, half, costs);
   add_persistent(local, accumulates, costs);
+  add_largest(local, costs);
   return unfolded(costs);
 }
 

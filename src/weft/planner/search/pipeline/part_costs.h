@@ -38,7 +38,8 @@ struct PartCost {
   double update = 0, reducing = 0;               // seconds per step: computing, and communication beside it
   double kept = 0, working = 0;                  // bytes per micro-batch in flight, and while a pass runs
   double parameters = 0, gradients = 0, optimizer = 0;  // bytes
-  double sent = 0;                                      // bytes sent to the next part, and back as gradients
+  double largest = 0;  // bytes of the largest parameters that multiply one activation
+  double sent = 0;     // bytes sent to the next part, and back as gradients
   // With a codec at the stage boundary: bytes saved, and seconds to encode and decode.
   double spared = 0, coding = 0;
   std::vector<double> alike =

@@ -7,6 +7,7 @@
 #include "weft/base/parallel_for.h"
 #include "weft/parallel/pipeline/library.h"
 #include "weft/planner/search/pipeline/offload.h"
+#include "weft/planner/search/pipeline/stage_cost_cache.h"
 #include "weft/planner/search/pipeline/stage_devices.h"
 
 namespace weft::search {
@@ -67,21 +68,35 @@ Result<StageEstimator> StageEstimator::of(const PipelineProblem& problem, const 
   const auto axis = distribute::stage_axis(given);
   made.shape_ = {axis ? given.mesh.axes[*axis].ranks : 1,
                  axis ? chunks_of(*schedule, given.axes[*axis].chunks) : 1, micro_batches, schedule};
-  WEFT_TRY(order, unfold(made.shape_));
-  made.order_ = std::move(order);
-  WEFT_TRY(plan, problem.plan_of(problem.rows / given.micro_batches));
+  if (problem.cache != nullptr) made.order_ = problem.cache->schedules().at(made.shape_);
+  if (made.order_ == nullptr) {
+    WEFT_TRY(order, unfold(made.shape_));
+    made.order_ = std::make_shared<const Unfolded>(std::move(order));
+  }
+  if (device == nullptr) made.devices_ = devices_of_stages(*problem.cluster, given);
   // The plan already contains the recomputation that the user set, but not what the search chose.
-  made.parts_ =
-      std::make_shared<const PartEstimator>(*plan, problem.recomputed ? train::Recompute() : given.recompute);
-  if (static_cast<std::size_t>(made.order_.schedule.positions()) > made.parts_->count())
+  const train::Recompute again = problem.recomputed ? train::Recompute() : given.recompute;
+  const std::int64_t rows = problem.rows / given.micro_batches;
+  if (made.uses_cache() && !distribute::has_stage_meshes(given)) {
+    const std::int64_t replicas = one_replica(on_stage(given), problem.batch).replicas;
+    WEFT_TRY(parts, problem.cache->parts(problem, rows % replicas == 0 ? rows / replicas : rows, again));
+    made.parts_ = std::move(parts);
+  } else {
+    WEFT_TRY(plan, problem.plan_of(rows));
+    made.parts_ = std::make_shared<const PartEstimator>(*plan, again);
+  }
+  if (static_cast<std::size_t>(made.order_->schedule.positions()) > made.parts_->count())
     return user_error(
         fmt::format("too many stages: found {} stages{}, but the model splits into {} parts",
                     made.shape_.stages,
                     made.shape_.chunks > 1 ? fmt::format(" of {} chunks", made.shape_.chunks) : std::string(),
                     made.parts_->count()),
         "use fewer stages, or fewer chunks per stage");
-  if (device == nullptr) made.devices_ = devices_of_stages(*problem.cluster, given);
   return made;
+}
+
+bool StageEstimator::uses_cache() const {
+  return problem_->cache != nullptr && device_ == nullptr && devices_.empty() && !problem_->codecs.any();
 }
 
 std::vector<StageEstimator::Stage> StageEstimator::stages_of(const Distribution& given) const {
@@ -98,13 +113,19 @@ std::vector<StageEstimator::Stage> StageEstimator::stages_of(const Distribution&
 
 // Micro-batch and end-of-step costs.
 Result<PartCosts> StageEstimator::look_at(const Stage& stage) const {
+  if (uses_cache() && !distribute::has_stage_meshes(stage.all)) {
+    WEFT_TRY(costs, problem_->cache->costs(*problem_, stage.all));
+    if (stage.all.offload) offload_to_host(costs);
+    return costs;
+  }
   const Machine machine = within_mesh(
       stage.device != nullptr ? *problem_->machine_with(*stage.device) : *problem_->machine, stage.all.mesh);
   const Distribution within = on_stage(stage.all);
   const CodedParts coded{&problem_->codecs,
                          stage.device != nullptr ? stage.device : &problem_->cluster->device};
   WEFT_TRY(costs, parts_->micro_batch(within, machine, coded));
-  WEFT_TRY(ends, parts_->end_of_step(within, machine, stage.all.micro_batches > 1, coded));
+  const bool accumulates = stage.all.micro_batches > 1 || problem_->cluster->stack.f32_gradients > 0;
+  WEFT_TRY(ends, parts_->end_of_step(within, machine, accumulates, coded));
   add_end_of_step(costs, ends);
   if (stage.all.offload) offload_to_host(costs);
   return costs;

@@ -31,7 +31,7 @@ class StageEstimator {
 
   const PartEstimator& parts() const { return *parts_; }
   const TimeShape& shape() const { return shape_; }
-  const Unfolded& order() const { return order_; }
+  const Unfolded& order() const { return *order_; }
 
   // Simulates, in parallel, the stages that have no costs yet.
   void simulate(std::span<const distribute::Distribution* const> given);
@@ -47,11 +47,13 @@ class StageEstimator {
   };
   std::vector<Stage> stages_of(const distribute::Distribution& given) const;
   Result<PartCosts> look_at(const Stage& stage) const;
+  // Mixed clusters, codecs and unequal replicas are simulated for each estimate.
+  bool uses_cache() const;
 
   const PipelineProblem* problem_ = nullptr;
   const cluster::Device* device_ = nullptr;
   TimeShape shape_;
-  Unfolded order_;
+  std::shared_ptr<const Unfolded> order_;
   std::shared_ptr<const PartEstimator> parts_;
   std::vector<cluster::Device> devices_;  // by stage, in a mixed cluster
   std::map<std::string, Result<PartCosts>> known_;

@@ -1,0 +1,45 @@
+#include "weft/planner/search/pipeline/cut_layers.h"
+
+#include <numeric>
+
+namespace weft::search {
+namespace {
+
+bool begins_layer(std::span<const std::string> layers, std::size_t part) {
+  return !layers[part].empty() && (part == 0 || layers[part - 1] != layers[part]);
+}
+
+}  // namespace
+
+std::int64_t count_layers(std::span<const std::string> layers) {
+  std::int64_t count = 0;
+  for (std::size_t p = 0; p < layers.size(); ++p) count += begins_layer(layers, p) ? 1 : 0;
+  return count;
+}
+
+std::optional<std::vector<std::size_t>> cut_layers(std::span<const std::string> layers,
+                                                   std::span<const std::int64_t> of_runs) {
+  if (of_runs.empty() ||
+      std::accumulate(of_runs.begin(), of_runs.end(), std::int64_t{0}) != count_layers(layers))
+    return std::nullopt;
+  std::vector<std::size_t> begins;  // of layers
+  std::size_t after = layers.size();
+  for (std::size_t p = 0; p < layers.size(); ++p) {
+    if (begins_layer(layers, p)) begins.push_back(p);
+    if (!layers[p].empty()) after = p + 1;
+  }
+  std::vector<std::size_t> ends;
+  std::int64_t passed = 0;
+  for (std::size_t r = 0; r + 1 < of_runs.size(); ++r) {
+    if (of_runs[r] < 0) return std::nullopt;
+    passed += of_runs[r];
+    const auto next = static_cast<std::size_t>(passed);
+    ends.push_back(next < begins.size() ? begins[next] : after);
+    if (ends.back() <= (r == 0 ? 0 : ends[r - 1])) return std::nullopt;
+  }
+  if (of_runs.back() < 0 || (!ends.empty() && ends.back() >= layers.size())) return std::nullopt;
+  ends.push_back(layers.size());
+  return ends;
+}
+
+}  // namespace weft::search
