@@ -148,11 +148,11 @@ TEST(RunTable, TakesWhatAMixtureLacksFromThePublishedModel) {
 }
 
 TEST(RunTable, ReadsLayersWithoutAGateExactly) {
-  const auto run = read_model("a,32,6144,48,gb200,8,1,64,4096,1,nemotron4-15b,24576,,,8,0,fp8");
+  const auto run = read_model("a,32,6144,48,gb200,8,1,64,4096,1,nemotron4-15b,24576,,,8,0,nvfp4");
   ASSERT_TRUE(run.ok()) << run.error().message;
   EXPECT_TRUE(config_has(run, "\"hidden_act\":\"relu2\""));
   EXPECT_TRUE(config_has(run, "\"intermediate_size\":24576"));
-  EXPECT_EQ(run->recipe.precision, recipe::Precision::fp8);
+  EXPECT_EQ(run->recipe.precision, recipe::Precision::nvfp4);
 }
 
 TEST(RunTable, RefusesFilesThatAreNoTables) {

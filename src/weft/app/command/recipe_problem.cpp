@@ -32,9 +32,15 @@ std::string_view precision_word(recipe::Precision precision) {
     case recipe::Precision::f32: return "f32";
     case recipe::Precision::f16: return "f16";
     case recipe::Precision::bf16:
-    case recipe::Precision::fp8: break;
+    case recipe::Precision::fp8:
+    case recipe::Precision::nvfp4: break;
   }
   return "bf16";
+}
+
+std::string_view products_word(recipe::Precision precision) {
+  if (precision == recipe::Precision::fp8) return "f8";
+  return precision == recipe::Precision::nvfp4 ? "nvfp4" : "plan";
 }
 
 // The model is bound once to see what its indices are for, then with the batch and the sequences of the recipe.
@@ -43,8 +49,8 @@ Result<std::unique_ptr<RecipeProblem>> RecipeProblem::make(
     const recipe::Recipe& recipe, const std::string& stack, const std::function<bool()>& interrupted,
     const OnProgress& on_progress, std::string_view settings) {
   const std::string head = fmt::format(
-      "EXPLAIN TRAIN {} ON {} WITH (precision = {}, optimizer = adamw, stack = '{}', stack_f8 = {}{}{}",
-      model, cluster, precision_word(recipe.precision), stack, recipe.precision == recipe::Precision::fp8,
+      "EXPLAIN TRAIN {} ON {} WITH (precision = {}, optimizer = adamw, stack = '{}', stack_products = {}{}{}",
+      model, cluster, precision_word(recipe.precision), stack, products_word(recipe.precision),
       settings.empty() ? "" : ", ", settings);
   WEFT_TRY(usual, prepare_text(state, head + ")", interrupted));
   WEFT_TRY(batch, planner::needed_batch_of(usual.prepared));

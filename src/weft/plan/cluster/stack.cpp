@@ -49,7 +49,7 @@ std::span<const StackField> stack_fields() {
 
 void add_to(Hasher& hasher, const Stack& stack) {
   hasher.text(stack.name).text(stack.version);
-  hasher.number(stack.f8_products ? 1 : 0);
+  hasher.number(static_cast<int>(stack.product_format));
   for (const StackField& field : stack_fields()) hasher.real(stack.*field.field);
 }
 

@@ -6,6 +6,7 @@
 // overlaps, what recomputation repeats, and which memory is taken besides the plan's tensors. The stack `weft` is the
 // default: every field as below.
 #pragma once
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +15,9 @@
 #include "weft/base/units.h"
 
 namespace weft::cluster {
+
+// The dtype in which products by weights run.
+enum class ProductFormat : std::uint8_t { plan, f8, nvfp4 };
 
 struct Stack {
   std::string name = "weft", version;
@@ -59,7 +63,7 @@ struct Stack {
   // Half of the 80 % interval of predictions, as a share: of step time and of memory, by `weft validate`.
   double step_error = 0, memory_error = 0;
 
-  bool f8_products = false;  // it multiplies by weights in f8: of a run, not of the stack
+  ProductFormat product_format = ProductFormat::plan;  // of a run, not of the stack
 
   bool is_weft() const { return name == "weft"; }
 };

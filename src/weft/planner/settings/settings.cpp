@@ -32,6 +32,11 @@ using enum Range;
 using train::TrainingOptions;
 constexpr std::string_view kSumPrecisions[] = {"f32", "bf16", "f16"};
 
+constexpr std::pair<std::string_view, cluster::ProductFormat> kProductFormats[] = {
+    {"plan", cluster::ProductFormat::plan},
+    {"f8", cluster::ProductFormat::f8},
+    {"nvfp4", cluster::ProductFormat::nvfp4}};
+
 constexpr SettingSpec kSpecs[] = {
     {"accumulate", "gradient accumulation: steps whose gradients are averaged before one update",
      Decides::model,
@@ -259,7 +264,8 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) {
-       return settings.memory_reserve ? fmt::format("{}", *settings.memory_reserve) : std::string("automatic");
+       return settings.memory_reserve ? fmt::format("{}", *settings.memory_reserve)
+                                      : std::string("automatic");
      }},
     {"micro_batches", "micro-batches per step, run one after another; their gradients accumulate",
      Decides::plan,
@@ -471,13 +477,21 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return fmt::format("'{}'", settings.stack); }},
-    {"stack_f8", "whether the stack multiplies by weights in f8", Decides::plan,
+    {"stack_products",
+     "format in which the stack multiplies by weights: f8, nvfp4, or plan, as the plan says", Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
-       WEFT_TRY(given, truth(value, "stack_f8"));
-       settings.stack_f8 = given;
-       return {};
+       for (const auto& [name, format] : kProductFormats)
+         if (value.kind == ValueKind::word && value.text == name) {
+           settings.stack_products = format;
+           return {};
+         }
+       return user_error("expected plan, f8 or nvfp4", "for example: stack_products = f8", value.span);
      },
-     [](const Settings& settings) { return std::string(settings.stack_f8 ? "true" : "false"); }},
+     [](const Settings& settings) {
+       const auto known = std::ranges::find(kProductFormats, settings.stack_products,
+                                            &std::pair<std::string_view, cluster::ProductFormat>::second);
+       return std::string(known->first);
+     }},
     {"sync_every",
      "local SGD: steps between averages of the parameters of data-parallel ranks; 1: gradients are reduced "
      "in every step",

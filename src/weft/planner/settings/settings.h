@@ -13,6 +13,7 @@
 #include "weft/language/syntax.h"
 #include "weft/parallel/train/recompute.h"
 #include "weft/parallel/train/training_plan.h"
+#include "weft/plan/cluster/stack.h"
 #include "weft/planner/search/codec/codecs.h"
 #include "weft/runtime/measure/job_network.h"
 #include "weft/runtime/run/schedule.h"
@@ -63,10 +64,10 @@ struct Settings {
   std::optional<double> memory_reserve = std::nullopt;
   std::int64_t plan_limit = 1'000'000;
   plan::DType precision = plan::DType::f32;  // compute dtype of training.precision
-  std::string device;        // or cluster that EXPLAIN plans for without ON; empty: a core of this machine
-  std::string stack;         // software that trains on the cluster; empty: Weft
-  bool stack_f8 = false;     // it multiplies by weights in f8
-  std::string distribution;  // to use instead of a search; empty: search
+  std::string device;  // or cluster that EXPLAIN plans for without ON; empty: a core of this machine
+  std::string stack;   // software that trains on the cluster; empty: Weft
+  cluster::ProductFormat stack_products = cluster::ProductFormat::plan;  // in which it multiplies by weights
+  std::string distribution;        // to use instead of a search; empty: search
   std::int64_t micro_batches = 1;  // per step of TRAIN
   // Recomputation in the backward pass. None: as in the distribution, or else as memory requires.
   std::optional<train::Recompute> recompute = std::nullopt;

@@ -11,6 +11,7 @@
 #include "weft/language/print.h"
 #include "weft/parallel/train/f8_products.h"
 #include "weft/parallel/train/local_norms.h"
+#include "weft/plan/cluster/rates.h"
 #include "weft/planner/search/rewrite/rewrite_forward.h"
 #include "weft/planner/statement/combinations.h"
 #include "weft/planner/statement/requested_pipeline.h"
@@ -446,10 +447,24 @@ void take_ranks_that_are_left(const Knowledge& state, Prepared& prepared) {
 
 namespace {
 
+// NVFP4 has no rate in data sheets that a product reaches: only measured devices have one.
+Result<cluster::ProductFormat> product_format_of(const Prepared& prepared) {
+  using cluster::ProductFormat;
+  const ProductFormat format = prepared.settings.stack_products;
+  if (format != ProductFormat::nvfp4) return format;
+  const cluster::Device& device = prepared.target.device;
+  if (device.rates != nullptr && device.rates->find(cluster::RateKind::product, "nvfp4") != nullptr)
+    return format;
+  return user_error(fmt::format("no rates of NVFP4 products are known for {}", device.name),
+                    "b200, b300, gb200, gb300 and rtx_pro_6000 have them; or use stack_products = f8",
+                    prepared.run->span);
+}
+
 // The software that trains on a cluster. Weft itself runs what runs here.
 Status take_stack(const Knowledge& state, Prepared& prepared) {
   const std::string& name = prepared.settings.stack;
-  prepared.target.stack.f8_products = prepared.settings.stack_f8;
+  WEFT_TRY(format, product_format_of(prepared));
+  prepared.target.stack.product_format = format;
   if (name.empty() || name == "weft") return {};
   const auto found = state.catalog.stacks.find(name);
   if (found == state.catalog.stacks.end())
@@ -458,7 +473,7 @@ Status take_stack(const Knowledge& state, Prepared& prepared) {
     return user_error(fmt::format("the stack {} does not run on {}", name, prepared.target.name),
                       "name a cluster or a device after ON, or leave the stack out", prepared.run->span);
   prepared.target.stack = found->second;
-  prepared.target.stack.f8_products = prepared.settings.stack_f8;
+  prepared.target.stack.product_format = format;
   return {};
 }
 

@@ -69,10 +69,10 @@ struct Figures {
   // The software of the cluster reaches a share of the device's rates, and moves more bytes where it fuses less.
   double unit_seconds_of(const program::Program& program, const program::Unit& unit) const {
     const double seconds = unit_seconds(program, unit, device);
-    if (stack.is_weft() && !stack.f8_products) return seconds;
+    if (stack.is_weft() && !is_narrow()) return seconds;
     const double launch = std::min(device.launch_seconds, seconds), body = seconds - launch;
     if (const auto* const product = std::get_if<program::MatrixProduct>(&unit.kernel))
-      return launch + body * f8_ratio(*product) / stack.products + quantize_seconds(unit);
+      return launch + body * narrow_ratio(*product) / stack.products + quantize_seconds(unit);
     if (std::holds_alternative<program::Updates>(unit.kernel)) return launch + body * stack.optimizer;
     if (const auto* const call = std::get_if<program::OperatorCall>(&unit.kernel)) {
       const plan::Operator& op = program.graph->view(call->node).op();
@@ -82,27 +82,32 @@ struct Figures {
     return launch + body * stack.elementwise;
   }
 
-  // What a product takes in f8, of its time in bf16.
-  double f8_ratio(const program::MatrixProduct& product) const {
-    if (!stack.f8_products) return 1;
+  bool is_narrow() const { return stack.product_format != cluster::ProductFormat::plan; }
+
+  // What a product takes in f8 or NVFP4, of its time in bf16.
+  double narrow_ratio(const program::MatrixProduct& product) const {
+    if (!is_narrow()) return 1;
+    const bool is_f8 = stack.product_format == cluster::ProductFormat::f8;
+    const std::string_view format = is_f8 ? "fp8" : "nvfp4";
     const double f8_rate = device.rate(cluster::Precision::f8),
                  bf16_rate = device.rate(cluster::Precision::bf16);
-    if (stack.f8_time > 0 && f8_rate > bf16_rate) return std::min(1.0, stack.f8_time * bf16_rate / f8_rate);
+    if (is_f8 && stack.f8_time > 0 && f8_rate > bf16_rate)
+      return std::min(1.0, stack.f8_time * bf16_rate / f8_rate);
     double points = 1;
     for (const program::ProductLoop& loop : product.outer) points *= static_cast<double>(loop.size);
     const auto m = static_cast<double>(product.m), n = static_cast<double>(product.n),
                k = static_cast<double>(product.k);
     if (device.rates != nullptr) {
-      const auto f8 = device.rates->product_seconds("fp8", m, n, k, points),
+      const auto narrow = device.rates->product_seconds(format, m, n, k, points),
                  bf16 = device.rates->product_seconds("bf16", m, n, k, points);
-      if (f8 && bf16 && *bf16 > 0) return std::min(1.0, *f8 / *bf16);
+      if (narrow && bf16 && *bf16 > 0) return std::min(1.0, *narrow / *bf16);
     }
     return f8_rate > bf16_rate ? bf16_rate / f8_rate : 1;
   }
 
-  // What it takes to write the operands of a product in eight bits.
+  // What it takes to write the operands of a product in eight or four bits.
   double quantize_seconds(const program::Unit& unit) const {
-    if (!stack.f8_products) return 0;
+    if (!is_narrow()) return 0;
     double bytes = 0;
     for (const program::Place& place : unit.reads)
       bytes += static_cast<double>(place.elements() * plan::size_in_bytes(place.dtype));

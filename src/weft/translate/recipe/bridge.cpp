@@ -50,6 +50,7 @@ std::string_view bridge_precision(Precision precision) {
     case Precision::f32: return "null";
     case Precision::f16: return "fp16_mixed";
     case Precision::bf16: return "bf16_mixed";
+    case Precision::nvfp4: return "bf16_with_nvfp4_mixed";
     case Precision::fp8: break;
   }
   return "bf16_with_fp8_delayed_scaling_mixed";
@@ -74,14 +75,16 @@ Result<Recipe> read_bridge(std::string_view text) {
                                   recipe.sequence, length));
   recipe.sequence = length;
   WEFT_TRY(precision, fields.word(kPrecision, "null"));
-  if (precision.find("fp8") != std::string::npos)
+  if (precision.find("nvfp4") != std::string::npos)
+    recipe.precision = Precision::nvfp4;
+  else if (precision.find("fp8") != std::string::npos)
     recipe.precision = Precision::fp8;
   else if (precision.starts_with("bf16"))
     recipe.precision = Precision::bf16;
   else if (precision.starts_with("fp16"))
     recipe.precision = Precision::f16;
   else if (precision != "null")
-    return user_error(fmt::format("{}: expected bf16_mixed, fp16_mixed or one with fp8, found '{}'",
+    return user_error(fmt::format("{}: expected bf16_mixed, fp16_mixed or one with fp8 or nvfp4, found '{}'",
                                   kPrecision, formats::shown(precision)));
   if (syntax_of(text) == Syntax::words)
     recipe.notes.push_back(

@@ -261,7 +261,7 @@ Settings settings_deepspeed(const Recipe& recipe) {
   if (recipe.offload_optimizer) put("zero_optimization.offload_optimizer.device", "\"cpu\"");
   if (recipe.offload_parameters) put("zero_optimization.offload_param.device", "\"cpu\"");
   if (recipe.precision == Precision::f16) put("fp16.enabled", "true");
-  if (recipe.precision == Precision::bf16 || recipe.precision == Precision::fp8) put("bf16.enabled", "true");
+  if (recipe.precision == Precision::bf16 || is_narrow(recipe.precision)) put("bf16.enabled", "true");
   if (recipe.recompute == Recompute::full) put("activation_checkpointing.partition_activations", "false");
   if (recipe.tensor > 1) put("tensor_parallel.autotp_size", std::to_string(recipe.tensor));
   if (recipe.context > 1) put("sequence_parallel_size", std::to_string(recipe.context));
@@ -291,6 +291,7 @@ Written print_deepspeed(const Recipe& recipe) {
   lose(recipe.recompute_layers > 0,
        fmt::format("recomputation of {} layers per stage: set by the program", recipe.recompute_layers));
   lose(recipe.precision == Precision::fp8, "fp8");
+  lose(recipe.precision == Precision::nvfp4, "nvfp4");
   lose(recipe.copies > 1, fmt::format("sharding within {} replicas", recipe.copies));
   lose(recipe.sequence > 0, fmt::format("sequence length {}: set by the program", recipe.sequence));
   lose(recipe.order != kUsualOrder, fmt::format("rank order {}", recipe.order));

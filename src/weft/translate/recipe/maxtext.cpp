@@ -258,6 +258,7 @@ Written print_maxtext(const Recipe& recipe) {
   lose(recipe.recompute_layers > 0,
        fmt::format("recomputation of {} layers per stage", recipe.recompute_layers));
   lose(recipe.precision == Precision::f16, "f16");
+  lose(recipe.precision == Precision::nvfp4, "nvfp4");
   lose(recipe.bucket > 0, fmt::format("bucket size {}", recipe.bucket));
   lose(recipe.pipeline > 1 && recipe.schedule != kAllForward, "schedule 1F1B: all forward passes come first");
   lose(recipe.order != kUsualOrder, fmt::format("rank order {}", recipe.order));

@@ -54,7 +54,7 @@ constexpr std::string_view kSwitches[] = {"sequence-parallel",
                                           "use-megatron-fsdp",
                                           "optimizer-cpu-offload"};
 constexpr std::string_view kWords[] = {"recompute-granularity", "recompute-method",
-                                       "data-parallel-sharding-strategy", "fp8-format"};
+                                       "data-parallel-sharding-strategy", "fp8-format", "fp4-format"};
 // Flags that change the step but are not part of the estimate.
 struct Unpriced {
   std::string_view flag, note;
@@ -406,6 +406,11 @@ Result<Recipe> read_megatron(std::string_view text) {
     recipe.precision = Precision::fp8;
     if (!flags.contains("bf16")) return user_error("--fp8-format needs --bf16");
   }
+  if (flags.contains("fp4-format")) {
+    recipe.precision = Precision::nvfp4;
+    if (!flags.contains("bf16")) return user_error("--fp4-format needs --bf16");
+    if (flags.contains("fp8-format")) return excludes("fp4-format", "fp8-format");
+  }
   recipe.sequence_parallel = flags.contains("sequence-parallel");
   if (recipe.sequence_parallel && recipe.tensor == 1) {
     recipe.sequence_parallel = false;
@@ -454,9 +459,10 @@ Settings settings_megatron(const Recipe& recipe) {
   truth("overlap-param-gather", recipe.overlap_gather && recipe.zero > 0);
   count("ddp-bucket-size", recipe.bucket, 0);
   truth("optimizer-cpu-offload", recipe.offload_optimizer);
-  truth("bf16", recipe.precision == Precision::bf16 || recipe.precision == Precision::fp8);
+  truth("bf16", recipe.precision == Precision::bf16 || is_narrow(recipe.precision));
   truth("fp16", recipe.precision == Precision::f16);
   if (recipe.precision == Precision::fp8) put("fp8-format", "hybrid");
+  if (recipe.precision == Precision::nvfp4) put("fp4-format", "e2m1");
   count("num-layers", recipe.model.layers, 0);
   count("hidden-size", recipe.model.hidden, 0);
   count("ffn-hidden-size", recipe.model.inner, 0);

@@ -99,7 +99,8 @@ std::string_view nemo_precision(Precision precision, bool old) {
     case Precision::f32: return "32";
     case Precision::f16: return "16-mixed";
     case Precision::bf16:
-    case Precision::fp8: break;
+    case Precision::fp8:
+    case Precision::nvfp4: break;
   }
   return old ? "bf16" : "bf16-mixed";
 }
@@ -168,8 +169,9 @@ Written print_nemo(const Recipe& recipe) {
   for (const auto& [path, value] : recipe.others)
     if (!path.starts_with("--") && find(settings, path) == nullptr) settings.push_back({path, value});
   const bool old = recipe.dialect == kNemo1;
-  return {print(old ? Syntax::yaml : Syntax::words, settings),
-          core_lost(old ? nemo_1_paths() : nemo_2_paths(), recipe)};
+  std::vector<std::string> lost = core_lost(old ? nemo_1_paths() : nemo_2_paths(), recipe);
+  if (recipe.precision == Precision::nvfp4) lost.emplace_back("nvfp4");
+  return {print(old ? Syntax::yaml : Syntax::words, settings), std::move(lost)};
 }
 
 }  // namespace weft::recipe

@@ -176,14 +176,17 @@ std::string_view name(Recompute recompute) {
   return "full";
 }
 
+bool is_narrow(Precision precision) { return precision == Precision::fp8 || precision == Precision::nvfp4; }
+
 std::string_view name(Precision precision) {
   switch (precision) {
     case Precision::f32: return "f32";
     case Precision::f16: return "f16";
     case Precision::bf16: return "bf16";
-    case Precision::fp8: break;
+    case Precision::fp8: return "fp8";
+    case Precision::nvfp4: break;
   }
-  return "fp8";
+  return "nvfp4";
 }
 
 }  // namespace weft::recipe

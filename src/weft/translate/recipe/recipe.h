@@ -18,7 +18,7 @@
 namespace weft::recipe {
 
 enum class Recompute : std::uint8_t { none, selective, full };
-enum class Precision : std::uint8_t { f32, f16, bf16, fp8 };
+enum class Precision : std::uint8_t { f32, f16, bf16, fp8, nvfp4 };
 
 // The model's sizes, if the training flags state them.
 struct ModelShape {
@@ -47,8 +47,8 @@ struct Recipe {
   std::string schedule;             // "zb_v", "gpipe"; empty: 1F1B, interleaved if virtual_stages
   // Layers of each virtual stage, in the order in which a micro-batch passes them; empty: equal.
   std::vector<std::int64_t> stage_layers = {};
-  std::int64_t data = 0;            // 0: the remaining devices
-  std::int64_t copies = 1;          // replicas within data: state is sharded over data / copies ranks
+  std::int64_t data = 0;    // 0: the remaining devices
+  std::int64_t copies = 1;  // replicas within data: state is sharded over data / copies ranks
 
   std::int64_t micro_batch = 0;    // examples per pass and replica
   std::int64_t global_batch = 0;   // examples per step
@@ -87,5 +87,7 @@ Status check(const Recipe& recipe, std::int64_t devices = 0);
 
 std::string_view name(Recompute recompute);
 std::string_view name(Precision precision);
+// Products by weights in eight or four bits, everything else in bf16.
+bool is_narrow(Precision precision);
 
 }  // namespace weft::recipe

@@ -379,6 +379,7 @@ Written print_torchtitan(const Recipe& recipe) {
        "optimizer states in host memory");
   lose(recipe.precision == Precision::f16, "f16");
   lose(recipe.precision == Precision::fp8, "fp8: set by a model converter");
+  lose(recipe.precision == Precision::nvfp4, "nvfp4: set by a model converter");
   lose(recipe.recompute_layers > 0,
        fmt::format("recomputation of {} layers per stage", recipe.recompute_layers));
   lose(recipe.bucket > 0, fmt::format("bucket size {}", recipe.bucket));

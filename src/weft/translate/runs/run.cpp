@@ -48,14 +48,14 @@ const KnownDevice* find_device(std::string_view device) {
 
 Precision precision_of(Fields& fields) {
   const std::string word = plain(fields.text("precision") + fields.text("fp"));
-  if (word.find("nvfp4") != std::string::npos || word.find("fp4") != std::string::npos)
-    fields.fail("precision nvfp4 is not estimated");
+  if (word.find("fp4") != std::string::npos) return Precision::nvfp4;
   if (word.find("fp8") != std::string::npos || word == "8") return Precision::fp8;
   if (word.find("bf16") != std::string::npos) return Precision::bf16;
   if (word.find("fp16") != std::string::npos || word == "f16") return Precision::f16;
   if (word.find("fp32") != std::string::npos || word == "f32") return Precision::f32;
   if (word.empty()) return Precision::bf16;
-  fields.fail(fmt::format("precision must be fp32, fp16, bf16 or fp8, found {}", fields.text("precision")));
+  fields.fail(fmt::format("precision must be fp32, fp16, bf16, fp8, mxfp8 or nvfp4, found {}",
+                          fields.text("precision")));
   return Precision::bf16;
 }
 

@@ -180,10 +180,11 @@ Result<std::vector<RunRow>> read_flag_lines(std::string_view text, std::string_v
     fields.emplace("stack", "megatron");
     fields.emplace("mem_of", "last_stage");  // Megatron-LM logs the memory of its last rank
     if (fields.contains("world")) fields["gpus"] = fields["world"];
-    fields["precision"] = is_set("fp8-format") ? "fp8"
-                          : is_set("bf16")     ? "bf16"
-                          : is_set("fp16")     ? "fp16"
-                                               : "fp32";
+    fields["precision"] = is_set("fp4-format")   ? "nvfp4"
+                          : is_set("fp8-format") ? "fp8"
+                          : is_set("bf16")       ? "bf16"
+                          : is_set("fp16")       ? "fp16"
+                                                 : "fp32";
     fields["zero"] = is_set("use-megatron-fsdp") ? "3" : is_set("use-distributed-optimizer") ? "1" : "0";
     fields["overlap"] = is_set("overlap-grad-reduce") ? "1" : "0";
     if (!fields.contains("tied")) fields["tied"] = is_set("untie-embeddings-and-output-weights") ? "0" : "1";
