@@ -46,6 +46,21 @@ TEST(Validate, EstimatesEachRowOrSaysWhyNot) {
   EXPECT_EQ(file["time"]["runs"], 2);
 }
 
+// A step that the devices cannot compute, at their peak, was not measured so.
+TEST(Validate, NamesStepsFasterThanThePeak) {
+  const TemporaryFolder folder;
+  Validate request = asked(folder);
+  std::ofstream(request.files.front())
+      << "id,model,layers,hidden,heads,gpu,gpus,mbs,gbs,seq,precision,stack,step_s\n"
+         "ran,gpt,4,256,4,h100,2,2,8,128,bf16,weft,0.001\n"
+         "typo,gpt,4,256,4,h100,2,2,8,128,bf16,weft,0.000001\n";
+  const Json file = Json::parse(run(request).output)["files"][0];
+  ASSERT_EQ(file["runs"].size(), 1u) << file;
+  EXPECT_EQ(file["runs"][0]["id"], "ran");
+  ASSERT_EQ(file["left_out"].size(), 1u);
+  EXPECT_TRUE(file["left_out"][0]["why"].get<std::string>().starts_with("impossible: ")) << file;
+}
+
 // Two stages of two ranks each: a stage's peak is that of its fullest rank.
 TEST(Validate, ComparesMemoryByStage) {
   const TemporaryFolder folder;

@@ -93,6 +93,28 @@ TEST(Spread, PlacesExpertsOnDataOrTensorRanks) {
   EXPECT_EQ(spread_text(recipe), "node=8: slice b; gpu=8: slice x, h, f, v");
 }
 
+// Experts that tensor-parallel ranks slice are on the context ranks, then on the data ranks, as Megatron numbers them.
+TEST(Spread, PlacesExpertsOnContextRanksFirst) {
+  Recipe recipe = recipe_of(4, 1);
+  recipe.context = 2;
+  recipe.expert = 8;
+  recipe.sequence_parallel = true;
+  recipe.zero = 1;
+  const auto made = spread(recipe, kRoles, nodes_of_8(8), {.slots = {"p"}, .widths = {"d"}});
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  EXPECT_EQ(print(made->distribution),
+            "node_a=2: slice b, shard optimizer; node_b=4: slice x, b, shard optimizer; "
+            "gpu_a=2: slice x, p, s, shard optimizer; gpu_b=4: slice h, f, v, s, d; micro=64");
+  const GatheredRecipe back = gather(made->distribution, kRoles, recipe);
+  EXPECT_TRUE(back.lost.empty());
+  EXPECT_TRUE(same_plan(back.recipe, [&] {
+    Recipe same = recipe;
+    same.devices = 64;
+    same.data = 8;
+    return same;
+  }())) << describe(back.recipe);
+}
+
 TEST(Spread, ShardsWithinReplicas) {
   Recipe recipe = recipe_of(1, 1, 8);
   recipe.zero = 3;

@@ -1,5 +1,6 @@
 // Tables of measured training runs: the four forms become the same rows; bad rows are named, never guessed.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -124,6 +125,23 @@ Result<Run> read_model(std::string_view values) {
       "runs.csv");
   if (!rows.ok()) return rows.error();
   return run_of(rows->front());
+}
+
+// Megatron and NeMo slice experts as the rest of the model unless they are told otherwise.
+TEST(RunTable, SlicesExpertsAsTheFrameworkDoes) {
+  const auto read = [](std::string_view framework) {
+    auto rows = read_run_table(
+        fmt::format("id,layers,hidden,heads,gpu,gpus,tp,ep,mbs,gbs,seq,step_s,model,framework,etp\n"
+                    "a,48,2048,32,h100,8,4,2,1,64,4096,1,Qwen3_30B_a3B,{},\n",
+                    framework),
+        "runs.csv");
+    return rows.ok() ? run_of(rows->front()) : Result<Run>(rows.error());
+  };
+  const auto nemo = read("nemo"), other = read("");
+  ASSERT_TRUE(nemo.ok()) << nemo.error().message;
+  ASSERT_TRUE(other.ok()) << other.error().message;
+  EXPECT_EQ(nemo->recipe.expert_tensor, 0);
+  EXPECT_EQ(other->recipe.expert_tensor, 1);
 }
 
 bool config_has(const Result<Run>& run, std::string_view text) {

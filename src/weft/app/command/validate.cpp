@@ -16,7 +16,9 @@
 #include "weft/app/session/state.h"
 #include "weft/base/file.h"
 #include "weft/base/hash.h"
+#include "weft/base/units.h"
 #include "weft/formats/gzip.h"
+#include "weft/predict/cost/plan_cost.h"
 #include "weft/predict/cost/uncertainty.h"
 #include "weft/translate/imports/hugging_face.h"
 #include "weft/translate/runs/run.h"
@@ -139,6 +141,26 @@ std::vector<std::pair<double, double>> by_stage(const std::vector<double>& ranks
   return made;
 }
 
+// The most that a device computes per second in the run's precision. Products in four bits are at most twice as fast as
+// in eight.
+double peak_of(const cluster::Device& device, recipe::Precision precision) {
+  using enum recipe::Precision;
+  const double eight = device.rate(cluster::Precision::f8);
+  if (precision == fp8) return eight;
+  if (precision == nvfp4) return 2 * eight;
+  return std::max(device.rate(cluster::Precision::bf16), device.rate(cluster::Precision::f16));
+}
+
+// A step that is faster than its devices can multiply was not measured so: a degree or a batch of the row is wrong.
+Status check_possible(const runs::Run& run, double flops, const cluster::Device& device) {
+  const double peak = peak_of(device, run.recipe.precision);
+  const double needed =
+      run.step_seconds > 0 ? flops / (run.step_seconds * static_cast<double>(run.cluster.devices)) : 0;
+  if (peak <= 0 || needed <= peak) return {};
+  return user_error(fmt::format("impossible: a step of {} needs {}/s of each device, whose peak is {}/s",
+                                print_seconds(run.step_seconds), print_flops(needed), print_flops(peak)));
+}
+
 class Validator {
  public:
   explicit Validator(const Validate& request) : request_(request) {
@@ -194,7 +216,15 @@ class Validator {
       if (problem_key(run) != key) {
         key = problem_key(run);
         problem_ = open(run);
+        flops_ = problem_.ok() ? cost::plan_flops((*problem_)->prepared().plan.graph) : 0;
       }
+      if (problem_.ok())
+        if (const Status possible =
+                check_possible(run, flops_, (*problem_)->pricer().problem().cluster->device);
+            !possible.ok()) {
+          file.left_out.emplace_back(run.id, possible.error().message);
+          continue;
+        }
       auto priced = problem_.ok() ? (*problem_)->pricer().price(run.recipe)
                                   : Result<recipe::EstimatedRecipe>(problem_.error());
       if (!priced.ok()) {
@@ -317,6 +347,7 @@ class Validator {
   std::vector<explain::AnchoredFile> anchored_;
   std::string config_, model_;
   Result<std::unique_ptr<RecipeProblem>> problem_ = user_error("nothing was estimated yet");
+  double flops_ = 0;  // per step of the problem, by one device
 };
 
 }  // namespace

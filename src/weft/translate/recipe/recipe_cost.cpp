@@ -31,9 +31,11 @@ RecipeCost between(const RecipeCost& none, const RecipeCost& all, double share) 
   return price;
 }
 
-// The indices that are divided into experts and their capacities.
-std::vector<std::string> slots_of(const plan::Graph& plan, const distribute::IndexRoles& roles) {
-  std::vector<std::string> slots;
+TokenSlots slots_of(const plan::Graph& plan, const distribute::IndexRoles& roles) {
+  TokenSlots sent;
+  const auto add = [](std::vector<std::string>& list, const std::string& index) {
+    if (std::ranges::find(list, index) == list.end()) list.push_back(index);
+  };
   for (std::size_t n = 0; n < plan.node_count() && !roles.expert.empty(); ++n) {
     const plan::NodeView node = plan.view(plan::NodeId(n));
     if (&node.op() != &ops::split()) continue;
@@ -41,12 +43,17 @@ std::vector<std::string> slots_of(const plan::Graph& plan, const distribute::Ind
     const bool by_expert = std::ranges::any_of(into.dims, [&](const plan::Dim& dim) {
       return std::string(node.text(dim.index)) == roles.expert.front();
     });
-    for (const plan::Dim& dim : from.dims)
-      if (const std::string index(node.text(dim.index));
-          by_expert && !into.has(dim.index) && std::ranges::find(slots, index) == slots.end())
-        slots.push_back(index);
+    if (!by_expert) continue;
+    for (const plan::Dim& dim : from.dims) {
+      const std::string index(node.text(dim.index));
+      const bool is_batch = std::ranges::find(roles.batch, index) != roles.batch.end();
+      if (!into.has(dim.index))
+        add(sent.slots, index);
+      else if (!is_batch)
+        add(sent.widths, index);
+    }
   }
-  return slots;
+  return sent;
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ class RecipeEstimator {
   search::PipelineProblem problem_;
   MachineOn machine_on_;
   distribute::IndexRoles roles_;
-  std::vector<std::string> slots_;  // indices that are divided into experts and their capacities
+  TokenSlots slots_;
   std::int64_t layers_ = 0;
   std::map<std::string, AtOnce> at_once_;  // by recomputation
   std::map<std::string, Result<RecipeCost>> known_;

@@ -49,7 +49,7 @@ Names tensor_list(const Recipe& recipe, const IndexRoles& roles) {
 
 // Outermost first.
 Result<std::vector<Degree>> degrees_of(const Recipe& recipe, const IndexRoles& roles, std::int64_t data,
-                                       const cluster::Cluster& cluster, const Names& slots) {
+                                       const cluster::Cluster& cluster, const TokenSlots& sent) {
   const auto needs = [](const Names& list, std::string_view what, std::int64_t degree) -> Status {
     if (!list.empty()) return {};
     return user_error(fmt::format("the model has no index for {} parallelism: degree {}", what, degree),
@@ -60,28 +60,31 @@ Result<std::vector<Degree>> degrees_of(const Recipe& recipe, const IndexRoles& r
   if (recipe.context > 1) WEFT_TRY_STATUS(needs(roles.sequence, "context", recipe.context));
   if (recipe.expert > 1) WEFT_TRY_STATUS(needs(roles.expert, "expert", recipe.expert));
 
-  // Experts are placed on the data ranks, and first on the tensor ranks if they are not sliced
-  // themselves.
+  // Experts are placed on the context ranks, then on the data ranks, and first on the tensor ranks if they are not
+  // sliced themselves.
   std::int64_t experts = recipe.expert;
   const bool whole_experts = recipe.expert > 1 && recipe.expert_tensor == 1 && recipe.tensor > 1;
   const std::int64_t on_tensor = whole_experts ? std::gcd(experts, recipe.tensor) : 1;
   experts /= on_tensor;
+  const std::int64_t on_context = std::gcd(experts, recipe.context);
+  experts /= on_context;
   const std::int64_t copies = recipe.zero == 0 ? 1 : recipe.copies, sharded = data / copies;
   const std::int64_t on_data = std::gcd(experts, sharded);
   experts /= on_data;
   const std::int64_t on_copies = std::gcd(experts, copies);
   if (experts != on_copies)
-    return user_error(fmt::format("experts are distributed over the data ranks, which are fewer: {} and {}",
-                                  recipe.expert, data));
+    return user_error(
+        fmt::format("experts are distributed over the context and data ranks, which are fewer: {} and {}",
+                    recipe.expert, recipe.context * data));
   const Names batch = roles.batch.empty() ? Names() : Names{roles.batch.front()};
   const Names by_expert = chain({roles.expert, batch});
   const Shard shard = shard_of(recipe.zero);
-  const Names model = tensor_list(recipe, roles);
+  Names model = tensor_list(recipe, roles);
   // Ranks of a tensor-parallel group each fill the slots of their own experts from all of its tokens.
   Names own_slots = chain({roles.expert, model});
   const auto sequence =
       std::ranges::find_if(own_slots, [&](const std::string& index) { return has(roles.sequence, index); });
-  own_slots.insert(sequence, slots.begin(), slots.end());
+  own_slots.insert(sequence, sent.slots.begin(), sent.slots.end());
   const Degree by_slot{"tensor", on_tensor, {own_slots, Shard::nothing}};
   // A slice of slots is one range of experts if these ranks are the outer ones. Within one node their order does not
   // matter otherwise.
@@ -100,7 +103,10 @@ Result<std::vector<Degree>> degrees_of(const Recipe& recipe, const IndexRoles& r
   all.insert(all.end(), data_degrees.begin(), data_degrees.end());
   if (recipe.order == kPipelineInside) all.push_back(stages);
   // Ranks of a context hold the same parameters. Launchers shard over them as over data ranks.
-  all.push_back({"context", recipe.context, {roles.sequence, shard}});
+  all.push_back({"context", recipe.context / on_context, {roles.sequence, shard}});
+  all.push_back({"context", on_context, {chain({roles.expert, sent.slots, roles.sequence}), shard}});
+  // Each rank of a tensor-parallel group sends its share of what other ranks' experts get.
+  if (recipe.expert > on_tensor) model = chain({model, sent.widths});
   all.push_back({"tensor", recipe.tensor / on_tensor, {model, Shard::nothing}});
   if (!outside) all.push_back(by_slot);
   std::erase_if(all, [](const Degree& one) { return one.size == 1; });
@@ -173,13 +179,12 @@ void say_what_is_not_priced(const Recipe& recipe, std::vector<std::string>& note
 }  // namespace
 
 Result<SpreadRecipe> spread(const Recipe& recipe, const IndexRoles& roles, const cluster::Cluster& cluster,
-                            const std::vector<std::string>& slots) {
+                            const TokenSlots& sent) {
   Recipe known = recipe;
   known.devices = cluster.devices();
   SpreadRecipe made;
   made.cluster = cluster;
-  WEFT_TRY(degrees,
-           degrees_of(recipe, roles, std::max<std::int64_t>(known.data_degree(), 1), cluster, slots));
+  WEFT_TRY(degrees, degrees_of(recipe, roles, std::max<std::int64_t>(known.data_degree(), 1), cluster, sent));
   WEFT_TRY(laid, lay(degrees, cluster));
   if (auto moved = with_stages_outside(cluster, degrees, laid)) {
     made.cluster = std::move(*moved);
@@ -281,21 +286,26 @@ GatheredRecipe gather(const Distribution& distribution, const IndexRoles& roles,
       places.push_back(data);
       continue;
     }
-    const bool by_context =
-        !by_expert && !has(roles.model, first) && !has(further, first) && has(roles.sequence, first);
+    const bool by_model = has(roles.model, first) || has(further, first);
+    const auto slices = [&](const Names& list) {
+      return std::ranges::any_of(use.slice, [&](const std::string& index) { return has(list, index); });
+    };
+    // Experts on context ranks: x, p, s. On tensor ranks: x, h, f, v, p, s.
+    const bool by_context = !by_model && (by_expert ? slices(roles.sequence) && !slices(roles.model)
+                                                    : has(roles.sequence, first));
     if (use.shard != Shard::nothing && !by_context)
       lose(fmt::format("shard {} on {}, where batches are not sliced", name(use.shard), axis));
-    if (by_expert || has(roles.model, first) || has(further, first)) {
+    if (!by_context && (by_expert || by_model)) {
       recipe.tensor *= ranks;
       if (by_expert) {
         recipe.expert *= ranks;
         recipe.expert_tensor = 1;
       }
-      recipe.sequence_parallel = std::ranges::any_of(
-          use.slice, [&](const std::string& index) { return has(roles.sequence, index); });
+      recipe.sequence_parallel = slices(roles.sequence);
       places.push_back(tensor);
     } else if (by_context) {
       recipe.context *= ranks;
+      if (by_expert) recipe.expert *= ranks;
       if (use.shard != Shard::nothing)
         recipe.zero = std::max(recipe.zero, zero_of(use.shard, like));
       else

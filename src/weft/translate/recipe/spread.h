@@ -27,11 +27,16 @@ struct SpreadRecipe {
   std::vector<std::string> notes;  // what the estimate does not model exactly
 };
 
+// What a model sends to its experts: sent[b, p, d], with p divided into experts and their capacities.
+struct TokenSlots {
+  std::vector<std::string> slots = {};   // p
+  std::vector<std::string> widths = {};  // d
+};
+
 // Fails if a degree does not divide the nodes evenly, or slices an index that the model lacks.
 // REQUIRES: check(recipe, cluster.devices()) holds.
-// `slots`: the indices of the slots that tokens take before they are divided by expert.
 Result<SpreadRecipe> spread(const Recipe& recipe, const distribute::IndexRoles& roles,
-                            const cluster::Cluster& cluster, const std::vector<std::string>& slots = {});
+                            const cluster::Cluster& cluster, const TokenSlots& sent = {});
 
 struct GatheredRecipe {
   Recipe recipe;                  // from the distribution; otherwise as `like`

@@ -105,7 +105,10 @@ recipe::Recipe recipe_of(Fields& fields, const RunCluster& cluster) {
   recipe.pipeline = fields.degree("pp");
   recipe.context = fields.degree("cp");
   recipe.expert = fields.degree("ep");
-  recipe.expert_tensor = fields.whole("etp", recipe.expert > 1 ? 1 : 0);
+  // Megatron and NeMo slice experts as the rest of the model, unless they are told otherwise. Tables of recipes for
+  // mixtures leave out that theirs are whole.
+  const bool by_default = fields.text("framework") == "nemo" || fields.text("framework") == "megatron";
+  recipe.expert_tensor = fields.whole("etp", recipe.expert > 1 && !by_default ? 1 : 0);
   recipe.virtual_stages = fields.degree("vp");
   const std::int64_t model = recipe.tensor * recipe.pipeline * recipe.context;
   if (recipe.devices % model != 0)

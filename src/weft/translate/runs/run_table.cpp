@@ -178,6 +178,7 @@ Result<std::vector<RunRow>> read_flag_lines(std::string_view text, std::string_v
     const auto is_set = [&](const char* flag) { return flags.contains(flag) && flags[flag] != false; };
     RunFields& fields = row.fields;
     fields.emplace("stack", "megatron");
+    fields.emplace("framework", "megatron");
     fields.emplace("mem_of", "last_stage");  // Megatron-LM logs the memory of its last rank
     if (fields.contains("world")) fields["gpus"] = fields["world"];
     fields["precision"] = is_set("fp4-format")   ? "nvfp4"
