@@ -50,6 +50,7 @@ constexpr DeviceSetting kSettings[] = {
      [](cluster::Device& device) -> double& { return device.memory_bytes_per_second; }},
     {"launch", Dimension::seconds, [](cluster::Device& device) -> double& { return device.launch_seconds; }},
     {"reach", Dimension::count, [](cluster::Device& device) -> double& { return device.reach; }},
+    {"step_error", Dimension::count, [](cluster::Device& device) -> double& { return device.step_error; }},
     {"attention", Dimension::flops_per_second, kernel_rate<attention>},
     {"attention_gradient", Dimension::flops_per_second, kernel_rate<attention_gradient>},
     {"convolution", Dimension::flops_per_second, kernel_rate<convolution>},

@@ -86,11 +86,28 @@ TEST(Spread, PlacesExpertsOnDataOrTensorRanks) {
   Recipe recipe = recipe_of(2, 1, 4);
   recipe.expert = 8;
   EXPECT_EQ(spread_text(recipe),
-            "node_a=4: slice b; node_b=2: slice x, b; gpu_a=4: slice x, b; gpu_b=2: slice h, f, v; micro=4");
+            "node_a=4: slice b; node_b=8: slice x, b; gpu=2: slice h, f, v; micro=4");
   recipe.tensor = 8;
   recipe.expert_tensor = 1;
   recipe.micro_batch = 64;
   EXPECT_EQ(spread_text(recipe), "node=8: slice b; gpu=8: slice x, h, f, v");
+}
+
+// Launchers exchange tokens among all ranks of the experts at once: those of one node share an axis with other nodes'.
+TEST(Spread, JoinsExpertsOfSeveralNodes) {
+  Recipe recipe = recipe_of(1, 1);
+  recipe.expert = 32;
+  recipe.zero = 1;
+  const auto made = spread(recipe, kRoles, nodes_of_8(8));
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  EXPECT_EQ(print(made->distribution),
+            "node_a=2: slice b, shard optimizer; node_b=32: slice x, b, shard optimizer; micro=8");
+  EXPECT_EQ(made->cluster.axes[0].size, 64);
+  EXPECT_EQ(made->cluster.axes[0].per_node, 8);
+  EXPECT_EQ(made->cluster.axes[1].size, 1);
+  const GatheredRecipe back = gather(made->distribution, kRoles, recipe);
+  EXPECT_EQ(back.recipe.expert, 32);
+  EXPECT_EQ(back.recipe.data, 64);
 }
 
 // Experts that tensor-parallel ranks slice are on the context ranks, then on the data ranks, as Megatron numbers them.

@@ -11,8 +11,7 @@ using Ends = std::vector<std::size_t>;
 using Layers = std::vector<std::int64_t>;
 
 // embed | two parts per layer, four layers | norm | head
-const std::vector<std::string> kParts = {"",  "b.0", "b.0", "b.1", "b.1", "b.2",
-                                         "b.2", "b.3", "b.3", "",    ""};
+const std::vector<std::string> kParts = {"", "b.0", "b.0", "b.1", "b.1", "b.2", "b.2", "b.3", "b.3", "", ""};
 
 TEST(CutLayers, KeepsLayersWhole) {
   EXPECT_EQ(count_layers(kParts), 4);
@@ -29,6 +28,14 @@ TEST(CutLayers, RejectsNumbersThatDoNotAddUp) {
   EXPECT_EQ(cut_layers(kParts, Layers{2, 0, 2}), std::nullopt);
   EXPECT_EQ(cut_layers(kParts, Layers{5, -1}), std::nullopt);
   EXPECT_EQ(cut_layers(kParts, Layers{}), std::nullopt);
+}
+
+TEST(CutLayers, BalancesWork) {
+  // The head is as much work as two layers.
+  const std::vector<double> work = {0, 1, 1, 1, 1, 1, 1, 1, 1, 0, 4};
+  EXPECT_EQ(cut_between_layers(kParts, work, 2), (Ends{7, 11}));
+  EXPECT_EQ(cut_between_layers(kParts, work, 3), (Ends{5, 9, 11}));
+  EXPECT_EQ(cut_between_layers(kParts, work, 8), std::nullopt);  // seven: three parts and four layers
 }
 
 TEST(OneReplica, LeavesOutRanksThatOnlySliceTheBatch) {

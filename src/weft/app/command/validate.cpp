@@ -319,7 +319,9 @@ class Validator {
     made.series = run.series;
     made.choice = fmt::format("{} {} {} {}", run.series, run.cluster.devices, run.recipe.global_batch,
                               run.recipe.sequence);
-    made.step_interval = cost::step_uncertainty(*(*problem_)->pricer().problem().cluster).share;
+    made.step_interval = cost::step_uncertainty(*(*problem_)->pricer().problem().cluster,
+                                                !(*problem_)->pricer().roles().expert.empty())
+                             .share;
     made.plan = print(priced.spread.distribution);
     made.unseen = is_unseen(run.id);
     made.measured_seconds = run.step_seconds;

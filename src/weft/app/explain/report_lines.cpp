@@ -371,7 +371,7 @@ LineText sure_text(const Report& report, const StepFacts& facts) {
     return {"predicted from this machine's statistics, not measured"};
   LineText text{"simulated, not measured"};
   if (!report.is_local()) {
-    const cost::Uncertainty step = cost::step_uncertainty(report.cluster);
+    const cost::Uncertainty step = cost::step_uncertainty(report.cluster, !report.roles.expert.empty());
     text.value = fmt::format("within {} for 8 of 10 runs like this", rounded_percent(step.share));
     text.note = fmt::format("least known: {}; {} would tell more", step.least_known, step.measure);
   }
@@ -406,7 +406,7 @@ LineText sure_text(const Report& report, const StepFacts& facts) {
 void sure_json(const Report& report, const StepFacts& facts, Json& json) {
   json["source"] = facts.at_best ? "roofline of data-sheet figures" : sure_text(report, facts).value;
   if (!report.is_local() && !facts.at_best && !report.measured) {
-    const cost::Uncertainty step = cost::step_uncertainty(report.cluster),
+    const cost::Uncertainty step = cost::step_uncertainty(report.cluster, !report.roles.expert.empty()),
                             memory = cost::memory_uncertainty(report.cluster);
     json["interval"] = {{"share", step.share},
                         {"step_seconds_low", facts.seconds * (1 - step.share)},
@@ -483,15 +483,15 @@ void simpler_json(const Report& report, const StepFacts&, Json& json) {
 void no_json(const Report&, const StepFacts&, Json&) {}
 
 constexpr ReportLine kReportLines[] = {
-    {"Hosts", false, hosts_text, hosts_json}, {"Plan", false, plan_text, plan_json},
-    {"Step", false, step_text, step_json},    {"Memory", false, memory_text, memory_json},
-    {"Kept", false, kept_text, kept_json},    {"Time", false, time_text, time_json},
-    {"Limit", false, limit_text, limit_json}, {"Wires", false, wire_text, wire_json},
-    {"Slow", false, slow_text, slow_json},    {"Loading", false, first_answer_text, no_json},
-    {"Urgent", false, urgency_text, no_json}, {"Next", false, next_text, next_json},
-    {"Left", true, simpler_text, simpler_json},
-    {"Sure", true, sure_text, sure_json},     {"Checked", true, checked_text, checked_json},
-    {"Use", true, use_text, no_json},         {"Hints", true, hints_text, hints_json},
+    {"Hosts", false, hosts_text, hosts_json},      {"Plan", false, plan_text, plan_json},
+    {"Step", false, step_text, step_json},         {"Memory", false, memory_text, memory_json},
+    {"Kept", false, kept_text, kept_json},         {"Time", false, time_text, time_json},
+    {"Limit", false, limit_text, limit_json},      {"Wires", false, wire_text, wire_json},
+    {"Slow", false, slow_text, slow_json},         {"Loading", false, first_answer_text, no_json},
+    {"Urgent", false, urgency_text, no_json},      {"Next", false, next_text, next_json},
+    {"Left", true, simpler_text, simpler_json},    {"Sure", true, sure_text, sure_json},
+    {"Checked", true, checked_text, checked_json}, {"Use", true, use_text, no_json},
+    {"Hints", true, hints_text, hints_json},
 };
 
 }  // namespace

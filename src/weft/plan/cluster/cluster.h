@@ -65,6 +65,9 @@ struct Axis {
   std::string name;
   std::int64_t size = 1;
   Link link;  // connects neighbours along this axis; has no name if none was declared
+  // Neighbours along it that share a node, where a collective takes devices of several nodes as one group. They are
+  // joined by the next axis's link, and each has its own port of this one.
+  std::int64_t per_node = 1;
 };
 
 // Consecutive nodes with the same devices.

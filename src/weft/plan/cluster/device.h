@@ -34,6 +34,8 @@ struct Device {
   // The fraction of these rates that large matrix products and memory-bound loops reach; 1 for
   // measured rates.
   double reach = 0.85;
+  // Half of the 80 % interval of steps predicted with these rates, as a share, beside the software's own; 0: not known.
+  double step_error = 0;
   std::array<double, kKernelKinds> kernels{};  // measured FLOP/s; 0: not measured
   // Fitted to tables of its measured kernels and collectives (rates.h), if there are any.
   std::shared_ptr<const Rates> rates = nullptr;

@@ -8,7 +8,7 @@ void add_device(Hasher& hasher, const Device& device) {
   for (const double rate : device.flops_per_second) hasher.real(rate);
   for (const double rate : device.kernels) hasher.real(rate);
   hasher.real(device.memory_bytes).real(device.memory_bytes_per_second).real(device.launch_seconds);
-  hasher.real(device.reach).digest_of(device.rates_digest);
+  hasher.real(device.reach).real(device.step_error).digest_of(device.rates_digest);
 }
 
 }  // namespace
@@ -24,6 +24,7 @@ Digest digest_of(const Cluster& cluster) {
   for (const Axis& axis : cluster.axes) {
     const Link& link = axis.link;
     hasher.text(axis.name).number(static_cast<std::uint64_t>(axis.size)).text(link.name);
+    hasher.number(static_cast<std::uint64_t>(axis.per_node));
     hasher.real(link.bytes_per_second).real(link.latency_seconds).real(link.oversubscribed);
     hasher.number(static_cast<std::uint64_t>(link.shape)).number(link.sides.size());
     for (const std::int64_t side : link.sides) hasher.number(static_cast<std::uint64_t>(side));

@@ -27,6 +27,8 @@ std::span<const StackField> stack_fields() {
        "least exposed share of parameter gathers that overlap"},
       {"exposed_sends", count, &Stack::exposed_sends, "share of a send that its stage waits for"},
       {"repeats_layers", count, &Stack::repeats_layers, "1: full recomputation repeats whole layers"},
+      {"gathers_once", count, &Stack::gathers_once,
+       "1: with stages, sharded parameters are gathered once per step"},
       {"equal_layers", count, &Stack::equal_layers, "1: every stage has the same number of layers"},
       {"kept", count, &Stack::kept, "bytes of activations, of those the plan keeps"},
       {"gradients", count, &Stack::gradients, "bytes of gradients, of those the plan keeps"},

@@ -48,6 +48,8 @@ struct Stack {
 
   // 1: every pipeline stage has the same number of layers. 0: stages take equal time.
   double equal_layers = 0;
+  // 1: with stages, sharded parameters are gathered once per step and kept, and gradients are summed once.
+  double gathers_once = 0;
 
   // Memory. `kept` and `gradients` multiply bytes of activations and of gradients, `working` those of a running pass.
   // Besides the plan's: `logits` is bytes per logit, `weight_gradients` is bytes per byte of the largest weights whose

@@ -1,5 +1,6 @@
 #include "weft/predict/cost/exchange_seconds.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -26,6 +27,15 @@ struct Algorithm {
   double steps, sent;  // consecutive steps; bytes sent per rank
 };
 
+// A ring leaves each node once, and goes through all of the node's ports, a part of the data through each.
+MeshLink with_all_ports(MeshLink link) {
+  if (link.per_node == 1) return link;
+  link.bytes_per_second *= link.per_node;
+  if (link.within_bytes_per_second > 0)
+    link.bytes_per_second = std::min(link.bytes_per_second, link.within_bytes_per_second);
+  return link;
+}
+
 ExchangeCost price(const Algorithm& algorithm, const MeshLink& link) {
   ExchangeCost best;
   for (const Protocol& protocol : {kStreaming, kFlagged}) {
@@ -42,6 +52,18 @@ ExchangeCost price(const Algorithm& algorithm, const MeshLink& link) {
     if (best.algorithm.empty() || at.seconds() < best.seconds()) best = at;
   }
   return best;
+}
+
+// What goes to other nodes goes through the port, while the rest is on its way within the node.
+ExchangeCost all_to_all(const MeshLink& link, double bytes) {
+  const auto share = [&](std::int32_t others) { return static_cast<double>(others) / link.ranks * bytes; };
+  ExchangeCost across = price({"all_to_all_direct", 1, share(link.ranks - link.per_node)}, link);
+  if (link.per_node == 1) return across;
+  MeshLink inside = link;
+  inside.across_nodes = false;
+  inside.bytes_per_second = link.within_bytes_per_second;
+  const ExchangeCost within = price({"all_to_all_direct", 1, share(link.per_node - 1)}, inside);
+  return within.seconds() > across.seconds() ? within : across;
 }
 
 }  // namespace
@@ -66,17 +88,18 @@ double sent_bytes(Kind kind, std::int32_t ranks, double bytes) {
 ExchangeCost exchange_seconds(Kind kind, const MeshLink& link, double bytes) {
   if (link.ranks < 2) return {.algorithm = "none"};
   const double sent = sent_bytes(kind, link.ranks, bytes), steps = link.ranks - 1;
+  const MeshLink ports = with_all_ports(link);
   switch (kind) {
     case Kind::all_reduce: {
       const double levels = std::bit_width(static_cast<std::uint32_t>(link.ranks - 1));
-      const ExchangeCost ring = price({"all_reduce_ring", 2 * steps, sent}, link);
-      ExchangeCost tree = price({"all_reduce_double_binary_tree", 2 * levels, 2 * bytes}, link);
+      const ExchangeCost ring = price({"all_reduce_ring", 2 * steps, sent}, ports);
+      ExchangeCost tree = price({"all_reduce_double_binary_tree", 2 * levels, 2 * bytes}, ports);
       return tree.seconds() < ring.seconds() ? tree : ring;
     }
-    case Kind::reduce_scatter: return price({"reduce_scatter_ring", steps, sent}, link);
-    case Kind::all_gather: return price({"all_gather_ring", steps, sent}, link);
-    case Kind::all_to_all: return price({"all_to_all_direct", 1, sent}, link);
-    case Kind::broadcast_from: return price({"broadcast_chain", steps, sent}, link);
+    case Kind::reduce_scatter: return price({"reduce_scatter_ring", steps, sent}, ports);
+    case Kind::all_gather: return price({"all_gather_ring", steps, sent}, ports);
+    case Kind::all_to_all: return all_to_all(link, bytes);
+    case Kind::broadcast_from: return price({"broadcast_chain", steps, sent}, ports);
     case Kind::permute_ranks:
     case Kind::halo:
     case Kind::send:

@@ -96,7 +96,12 @@ Result<std::vector<MeshLink>> mesh_links(const cluster::Cluster& cluster, const 
       const double oversubscribed = std::max(1.0, axis.link.oversubscribed);
       link.bytes_per_second =
           axis.link.bytes_per_second * rate_fraction(axis, link.ranks, stride) / oversubscribed;
-      if (link.across_nodes) link.collective_share = cluster::share_among(axis.link, link.ranks);
+      if (link.across_nodes) {
+        link.per_node =
+            static_cast<std::int32_t>(std::clamp<std::int64_t>(axis.per_node / stride, 1, link.ranks));
+        link.within_bytes_per_second = cluster.axes[c + 1].link.bytes_per_second;
+        link.collective_share = cluster::share_among(axis.link, link.ranks / link.per_node);
+      }
       stride *= link.ranks;
     }
   }

@@ -31,6 +31,9 @@ struct MeshLink {
   double latency_seconds = 0;   // per message
   double bytes_per_second = 0;  // per rank and direction, if not shared by other mesh axes; 0: not stated
   double collective_share = 1;  // of that rate, which collectives among so many nodes reach
+  // Members that share a node, and their rate to each other: of a group that takes several devices of each node.
+  std::int32_t per_node = 1;
+  double within_bytes_per_second = 0;
 };
 
 // One link per mesh axis. Fails if the mesh does not match the cluster in number of ranks, axis

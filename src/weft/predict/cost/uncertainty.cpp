@@ -16,6 +16,8 @@ constexpr double kOwnStepError = 0.07, kOwnMemoryError = 0.03;
 // Data-sheet rates: 720 products measured on devices that are in the catalog by data sheet alone differ by 15 % at the
 // 80th percentile from what their size makes of the peak. Fabrics differ more, but are a part of a step only.
 constexpr double kDataSheetError = 0.15, kFabricError = 0.06;
+// Mixtures of experts: the same recipe differs by up to twice between releases of one software (Megatron Bridge).
+constexpr double kRoutingError = 0.4;
 
 struct ErrorSource {
   double share;
@@ -36,7 +38,7 @@ Uncertainty combine(const std::vector<ErrorSource>& sources) {
 
 }  // namespace
 
-Uncertainty step_uncertainty(const cluster::Cluster& cluster) {
+Uncertainty step_uncertainty(const cluster::Cluster& cluster, bool has_experts) {
   const cluster::Stack& stack = cluster.stack;
   std::vector<ErrorSource> sources;
   sources.push_back({stack.step_error > 0 ? stack.step_error : kOwnStepError,
@@ -45,6 +47,11 @@ Uncertainty step_uncertainty(const cluster::Cluster& cluster) {
   if (!was_measured(cluster.device) && cluster.device.rates == nullptr)
     sources.push_back({kDataSheetError, fmt::format("rates of {}, from its data sheet", cluster.device.name),
                        "weft profile"});
+  if (cluster.device.step_error > 0)
+    sources.push_back({cluster.device.step_error, fmt::format("rates of {} in training", cluster.device.name),
+                       "weft profile"});
+  if (has_experts)
+    sources.push_back({kRoutingError, "how evenly tokens choose experts", "weft improve --measured"});
   const bool across = cluster.axes.size() > 1 && cluster.axes.front().size > 1;
   if (across && stack.step_error == 0)
     sources.push_back({kFabricError, "links across nodes", "CREATE CLUSTER .. FROM nccl-tests logs"});

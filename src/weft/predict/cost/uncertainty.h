@@ -17,7 +17,8 @@ struct Uncertainty {
   std::string measure;      // what would halve it
 };
 
-Uncertainty step_uncertainty(const cluster::Cluster& cluster);
+// `has_experts`: tokens choose them, so how many each of them gets is not known before the run.
+Uncertainty step_uncertainty(const cluster::Cluster& cluster, bool has_experts = false);
 Uncertainty memory_uncertainty(const cluster::Cluster& cluster);
 
 }  // namespace weft::cost

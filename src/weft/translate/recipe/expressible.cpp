@@ -147,7 +147,8 @@ Status check_in(Language language, const Recipe& recipe) {
                     recipe.tensor, recipe.model.key_heads),
         fmt::format("the nearest degree that does: {}", divisor_near(recipe.tensor, recipe.model.key_heads)));
   const std::int64_t layers = recipe.model.layers;
-  if (core && layers > 0 && layers % recipe.pipeline != 0 && !has_unequal_stages(recipe))
+  if (core && layers > 0 && layers % recipe.pipeline != 0 && recipe.stage_layers.empty() &&
+      !has_unequal_stages(recipe))
     return user_error(fmt::format("pipeline does not divide the layers, as {} requires: {} and {}",
                                   name(language), recipe.pipeline, layers),
                       fmt::format("the nearest degree that does: {}", divisor_near(recipe.pipeline, layers)));

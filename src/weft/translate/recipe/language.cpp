@@ -12,7 +12,11 @@ namespace {
 // Older names, and names with other values, in users' texts.
 constexpr OtherName kMegatronNames[] = {
     {"recompute-activations", "recompute-granularity", false},
-    {"num-layers-per-virtual-pipeline-stage", "num-virtual-stages-per-pipeline-rank", false}};
+    {"num-layers-per-virtual-pipeline-stage", "num-virtual-stages-per-pipeline-rank", false},
+    {"decoder-first-pipeline-num-layers", "pipeline-model-parallel-layout", false},
+    {"decoder-last-pipeline-num-layers", "pipeline-model-parallel-layout", false},
+    {"account-for-embedding-in-pipeline-split", "pipeline-model-parallel-layout", false},
+    {"account-for-loss-in-pipeline-split", "pipeline-model-parallel-layout", false}};
 constexpr OtherName kDeepspeedNames[] = {
     {"bfloat16.enabled", "bf16.enabled"},
     {"zero_optimization.cpu_offload", "zero_optimization.offload_optimizer.device", false}};

@@ -81,8 +81,12 @@ Result<EstimatedRecipe> RecipeEstimator::price(const Recipe& recipe) {
                                     made.recipe.global_batch));
     made.recipe.micro_batch = made.recipe.global_batch / made.recipe.data;
   }
-  WEFT_TRY(spread_out, spread(made.recipe, roles_, *problem_.cluster, slots_));
+  Recipe launched = made.recipe;
+  if (problem_.cluster->stack.gathers_once > 0 && launched.zero == 3 && launched.pipeline > 1) launched.zero = 2;
+  WEFT_TRY(spread_out, spread(launched, roles_, *problem_.cluster, slots_));
   made.spread = std::move(spread_out);
+  if (launched.zero != made.recipe.zero)
+    made.spread.notes.push_back("with stages, parameters are estimated as gathered once per step and kept");
   WEFT_TRY(price, price_once(made.spread, made.recipe));
   made.price = price;
   if (const double share = repeated_share(made.recipe); share < 1) {
@@ -105,13 +109,18 @@ double RecipeEstimator::repeated_share(const Recipe& recipe) const {
   return std::min(1.0, static_cast<double>(recipe.recompute_layers * runs) / static_cast<double>(layers_));
 }
 
+// Otherwise spread() moved ranks to the outer axis.
+bool RecipeEstimator::is_on_given_cluster(const SpreadRecipe& spread) const {
+  return spread.cluster.axes.front().size == problem_.cluster->axes.front().size;
+}
+
 Result<RecipeCost> RecipeEstimator::price_once(const SpreadRecipe& spread, const Recipe& recipe) {
   const bool overlaps = recipe.overlap_reduce;
   const distribute::Distribution& distribution = spread.distribution;
   // With another stack the stages' estimate knows what overlaps.
   const bool is_weft = problem_.cluster->stack.is_weft();
-  const bool at_once =
-      is_weft && overlaps && !distribute::is_pipelined(distribution) && !distribution.offload;
+  const bool at_once = is_weft && overlaps && is_on_given_cluster(spread) &&
+                       !distribute::is_pipelined(distribution) && !distribution.offload;
   const std::string key =
       fmt::format("{} on {}{} layers {}", print(distribution), spread.cluster.axes.front().size,
                   overlaps ? " overlapped" : "", fmt::join(recipe.stage_layers, " "));
@@ -140,9 +149,8 @@ Result<RecipeCost> RecipeEstimator::estimate_pipeline(const SpreadRecipe& spread
   problem.overlaps_reduce = problem.overlaps_gather = recipe.overlap_reduce;
   problem.whole_layers = true;
   problem.run_layers = recipe.stage_layers;
-  const bool same = spread.cluster.axes.front().size == problem_.cluster->axes.front().size;
   search::Machine machine;
-  if (!same) {
+  if (!is_on_given_cluster(spread)) {
     machine = machine_on_(spread.cluster);
     problem.cluster = &spread.cluster;
     problem.machine = &machine;

@@ -65,6 +65,7 @@ class RecipeEstimator {
   Result<RecipeCost> estimate_pipeline(const SpreadRecipe& spread, const Recipe& recipe);
   Result<RecipeCost> price_at_once(const SpreadRecipe& spread);
   // The fraction of a stage's layers that is recomputed.
+  bool is_on_given_cluster(const SpreadRecipe& spread) const;
   double repeated_share(const Recipe& recipe) const;
   // A plan with this recomputation, and its evaluator.
   struct AtOnce {

@@ -156,6 +156,32 @@ std::optional<cluster::Cluster> with_stages_outside(const cluster::Cluster& clus
   return moved;
 }
 
+// The same devices, with the experts' ranks on the outer axis alone: launchers exchange tokens among all of them at once.
+// A plan for an inner and an outer axis would exchange them once per axis, and again for their order.
+std::optional<cluster::Cluster> with_experts_outside(const cluster::Cluster& cluster, const IndexRoles& roles,
+                                                     const std::vector<Degree>& degrees,
+                                                     const std::vector<Laid>& laid) {
+  const auto of_experts = [&](const Laid& one) {
+    const Names& slice = degrees[one.degree].use.slice;
+    return !slice.empty() && has(roles.expert, slice.front()) && has(roles.batch, slice.back());
+  };
+  const std::size_t inner = cluster.axes.size() - 1;
+  if (inner == 0) return std::nullopt;
+  std::int64_t outside = 1;
+  bool on_inner = false, on_outer = false;
+  for (const Laid& one : laid) {  // innermost first
+    on_inner |= one.axis == inner && of_experts(one);
+    on_outer |= one.axis + 1 == inner && of_experts(one);
+    if (on_inner && one.axis == inner) outside *= one.size;
+  }
+  if (!on_inner || !on_outer) return std::nullopt;
+  cluster::Cluster moved = cluster;
+  moved.axes[inner].size /= outside;
+  moved.axes[inner - 1].size *= outside;
+  moved.axes[inner - 1].per_node = outside;
+  return moved;
+}
+
 train::Recompute recompute_of(Recompute recompute) {
   return {
       .layers = recompute == Recompute::full, .selective = recompute == Recompute::selective, .names = {}};
@@ -192,6 +218,11 @@ Result<SpreadRecipe> spread(const Recipe& recipe, const IndexRoles& roles, const
     laid = std::move(again);
     made.notes.push_back(
         "some stage boundaries are within nodes and some across: all are estimated as across");
+  }
+  if (auto moved = with_experts_outside(made.cluster, roles, degrees, laid)) {
+    made.cluster = std::move(*moved);
+    WEFT_TRY(again, lay(degrees, made.cluster));
+    laid = std::move(again);
   }
   Distribution& distribution = made.distribution;
   for (std::size_t a = 0; a < made.cluster.axes.size(); ++a) {

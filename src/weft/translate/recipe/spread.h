@@ -21,8 +21,8 @@ namespace weft::recipe {
 
 struct SpreadRecipe {
   distribute::Distribution distribution;
-  // The given cluster. If stages are both within nodes and across them, one whose outer axis has
-  // all stages.
+  // The given cluster. If stages are both within nodes and across them, one whose outer axis has all stages; likewise
+  // for ranks that exchange tokens of experts.
   cluster::Cluster cluster;
   std::vector<std::string> notes;  // what the estimate does not model exactly
 };

@@ -49,9 +49,9 @@ struct PipelineProblem {
       {};  // what the user already set to be recomputed; none: the search chooses
   // Seconds of a plan without stages that fits. Finding no faster plan is an error.
   double beat_seconds = std::numeric_limits<double>::infinity();
-  std::vector<double> work = {};      // per part, for cutting stages; empty: the estimated work
-  // Launchers cut between whole layers. Layers of each run of parts, in order; empty: equal numbers
-  // if `whole_layers` and if they divide, else cut by time.
+  std::vector<double> work = {};  // per part, for cutting stages; empty: the estimated work
+  // Launchers cut between whole layers: layers of each run of parts, in order. Empty: with `whole_layers` as the stack
+  // cuts, in equal numbers or for equal times; else between any parts.
   std::vector<std::int64_t> run_layers = {};
   bool whole_layers = false;
   // Shared by estimates of given distributions; null: each simulates its own.

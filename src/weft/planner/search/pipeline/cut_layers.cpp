@@ -2,6 +2,8 @@
 
 #include <numeric>
 
+#include "weft/parallel/pipeline/cut_parts.h"
+
 namespace weft::search {
 namespace {
 
@@ -40,6 +42,25 @@ std::optional<std::vector<std::size_t>> cut_layers(std::span<const std::string> 
   if (of_runs.back() < 0 || (!ends.empty() && ends.back() >= layers.size())) return std::nullopt;
   ends.push_back(layers.size());
   return ends;
+}
+
+std::optional<std::vector<std::size_t>> cut_between_layers(std::span<const std::string> layers,
+                                                           std::span<const double> work,
+                                                           std::size_t positions) {
+  std::vector<std::size_t> ends;  // of layers and of parts outside them
+  std::vector<double> of_each;
+  for (std::size_t p = 0; p < layers.size(); ++p) {
+    if (p == 0 || layers[p].empty() || begins_layer(layers, p)) {
+      ends.push_back(p);
+      of_each.push_back(0);
+    }
+    ends.back() = p + 1;
+    of_each.back() += work[p];
+  }
+  if (positions == 0 || ends.size() < positions) return std::nullopt;
+  std::vector<std::size_t> cuts;
+  for (const std::size_t end : pipeline::cut_parts(of_each, positions)) cuts.push_back(ends[end - 1]);
+  return cuts;
 }
 
 }  // namespace weft::search

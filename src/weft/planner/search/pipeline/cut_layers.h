@@ -20,4 +20,10 @@ std::int64_t count_layers(std::span<const std::string> layers);
 std::optional<std::vector<std::size_t>> cut_layers(std::span<const std::string> layers,
                                                    std::span<const std::int64_t> of_runs);
 
+// The end of each run, for runs of about equal work; parts outside layers may have runs of their own. Nothing if there
+// are fewer layers and such parts than `positions`.
+std::optional<std::vector<std::size_t>> cut_between_layers(std::span<const std::string> layers,
+                                                           std::span<const double> work,
+                                                           std::size_t positions);
+
 }  // namespace weft::search

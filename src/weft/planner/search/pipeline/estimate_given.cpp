@@ -42,14 +42,15 @@ Status check_rows(const PipelineProblem& problem, std::int64_t micro_batches) {
 // Cuts between whole layers, if the problem asks for them.
 Result<std::optional<std::vector<std::size_t>>> stated_cuts(const PipelineProblem& problem,
                                                             const PartEstimator& parts,
-                                                            std::size_t positions) {
+                                                            const PartCosts& costs, std::size_t positions) {
   const std::vector<std::string>& names = parts.layer_names();
   const std::int64_t layers = count_layers(names);
   std::vector<std::int64_t> of_runs = problem.run_layers;
   if (of_runs.empty()) {
     const auto runs = static_cast<std::int64_t>(positions);
-    if (!problem.whole_layers || layers == 0 || layers % runs != 0)
-      return std::optional<std::vector<std::size_t>>();
+    if (!problem.whole_layers || layers == 0) return std::optional<std::vector<std::size_t>>();
+    if (problem.cluster->stack.equal_layers == 0 || layers % runs != 0)
+      return cut_between_layers(names, work_of(costs), positions);
     of_runs.assign(positions, layers / runs);
   }
   auto cuts = of_runs.size() == positions ? cut_layers(names, of_runs) : std::nullopt;
@@ -162,7 +163,7 @@ Result<ChosenPipeline> estimate_with_count(const PipelineProblem& problem, const
   const PartEstimator& parts = pricer.parts();
   const auto positions = static_cast<std::size_t>(pricer.order().schedule.positions());
   std::vector<std::size_t> cuts;
-  WEFT_TRY(stated, stated_cuts(problem, parts, positions));
+  WEFT_TRY(stated, stated_cuts(problem, parts, costs.at(0).costs, positions));
   if (problem.work.size() == parts.count() && !stack_cuts(costs, pricer.order()))
     cuts = pipeline::cut_parts(problem.work, positions);
   else if (stated)

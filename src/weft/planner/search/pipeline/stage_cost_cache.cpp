@@ -69,7 +69,8 @@ Result<PartCosts> StageCostCache::costs(const PipelineProblem& problem, const Di
       fmt::format("{}: {} rows of {}; {}", where, rows / one.replicas, train::print(again),
                   print(Distribution{one.within.mesh, one.within.axes, one.within.exceptions}));
   WEFT_TRY(parts, this->parts(problem, rows / one.replicas, again));
-  if (!micro_.contains(micro_key)) micro_.emplace(micro_key, parts->micro_batch(on_stage(one.within), machine));
+  if (!micro_.contains(micro_key))
+    micro_.emplace(micro_key, parts->micro_batch(on_stage(one.within), machine));
   WEFT_TRY(costs, micro_.at(micro_key));
   // The axes of the stage's mesh that were left out hold nothing that other ranks hold too.
   if (!one.axes.empty() || one.replicas > 1)
@@ -81,9 +82,8 @@ Result<PartCosts> StageCostCache::costs(const PipelineProblem& problem, const Di
     }
 
   const bool accumulates = all.micro_batches > 1;
-  const std::string end_key =
-      fmt::format("{}: {}; {}", where, accumulates ? "sums" : "one pass",
-                  print(Distribution{within.mesh, within.axes, within.exceptions}));
+  const std::string end_key = fmt::format("{}: {}; {}", where, accumulates ? "sums" : "one pass",
+                                          print(Distribution{within.mesh, within.axes, within.exceptions}));
   WEFT_TRY(whole, this->parts(problem, problem.rows, {}));
   if (!ends_.contains(end_key)) ends_.emplace(end_key, whole->end_of_step(within, machine, accumulates));
   WEFT_TRY(ends, ends_.at(end_key));
