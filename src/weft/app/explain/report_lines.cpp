@@ -127,9 +127,11 @@ LineText memory_text(const Report& report, const StepFacts& facts) {
   else if (facts.memory_bytes <= report.memory_limit)
     text.value = fmt::format("{} of {}{} ({})", bytes, limit, per,
                              rounded_percent(facts.memory_bytes / report.memory_limit));
+  else if (report.memory_reserve > 0)
+    text.value = fmt::format("does not fit: needs {}{}, {} usable ({}, reserve {})", bytes, per, limit,
+                             print_bytes(report.device_memory), rounded_percent(report.memory_reserve));
   else
-    text.value = fmt::format("does not fit: needs {}{}, {} {}", bytes, per, limit,
-                             report.memory_reserve > 0 ? "usable" : "available");
+    text.value = fmt::format("does not fit: needs {}{}, {} available", bytes, per, limit);
   if (!facts.fullest.empty()) text.value += fmt::format("; fullest: {}", facts.fullest);
   if (report.measured && report.measured->memory_bytes > 0)
     append(text.note, fmt::format("{} measured", print_bytes(report.measured->memory_bytes)));

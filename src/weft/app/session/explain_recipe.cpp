@@ -135,9 +135,10 @@ struct ExpressedPlan {
   std::vector<std::string> lost;
 };
 
-// The plan itself if the language can express it, else the best plan that it can express.
+// The plan itself if the language can express it, and if it fits or was asked for; else the best plan that the language
+// can express.
 Result<ExpressedPlan> nearest_in(std::optional<Language> language, recipe::RecipeEstimator& pricer,
-                                 const recipe::GatheredRecipe& gathered, const Recipe& plain) {
+                                 const recipe::GatheredRecipe& gathered, const Recipe& plain, bool is_asked) {
   const std::optional<Recipe> said =
       language ? recipe::expressible_in(*language, gathered.recipe, plain) : gathered.recipe;
   // Launchers need the same number of layers in every stage.
@@ -146,7 +147,7 @@ Result<ExpressedPlan> nearest_in(std::optional<Language> language, recipe::Recip
   };
   if (said && (!language || alike(*said))) {
     auto priced = pricer.price(*said);
-    if (priced.ok() && (priced->price.fits || !language)) {
+    if (priced.ok() && (priced->price.fits || is_asked || !language)) {
       ExpressedPlan made{std::move(*priced), gathered.lost};
       for (const recipe::Change& change : recipe::changes(gathered.recipe, *said))
         made.lost.push_back(fmt::format("{} {}: replaced by {}", change.what, change.from, change.to));
@@ -194,7 +195,7 @@ Answer explain_recipe(const Session::State& state, const Context& context, const
     plain.recompute = recipe::Recompute::full;
   plain.data = plain.devices;
   const auto language = language_of(form);
-  WEFT_TRY(said, nearest_in(language, pricer, gathered, plain));
+  WEFT_TRY(said, nearest_in(language, pricer, gathered, plain, !prepared.settings.distribution.empty()));
   const recipe::Written written =
       language ? recipe::print(*language, said.priced.recipe) : recipe::print_dtensor(said.priced.recipe);
   said.lost.insert(said.lost.end(), written.lost.begin(), written.lost.end());
@@ -208,6 +209,11 @@ Answer explain_recipe(const Session::State& state, const Context& context, const
                                          {"lost", said.lost}};
     return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   }
+  if (!said.priced.price.fits)
+    state.warnings.add(fmt::format("{} does not fit", print(said.priced.spread.distribution)),
+                       user_error(fmt::format("a device needs {}, and {} are usable",
+                                              print_bytes(said.priced.price.needed_bytes),
+                                              print_bytes(pricer.problem().memory_bytes))));
   if (!said.lost.empty())
     state.warnings.add(
         fmt::format("{} cannot express all of {}", form_name(form), print(chosen)),
