@@ -92,7 +92,7 @@ TEST(KnownFamilies, BeginWithDegreesThatFit) {
   FamilySpace space = space_of(1024, 96, 1536);
   space.parameters = 175e9;
   space.memory_bytes = 80e9;
-  const Recipe& first = known_families(space).front().front();
+  const Recipe first = known_families(space).front().front();
   const double states = 6 * space.parameters / static_cast<double>(first.tensor * first.pipeline);
   EXPECT_LT(states, space.memory_bytes);
   EXPECT_GT(states, space.memory_bytes / 4);

@@ -135,7 +135,7 @@ TEST(RunTable, SlicesExpertsAsTheFrameworkDoes) {
                     "a,48,2048,32,h100,8,4,2,1,64,4096,1,Qwen3_30B_a3B,{},\n",
                     framework),
         "runs.csv");
-    return rows.ok() ? run_of(rows->front()) : Result<Run>(rows.error());
+    return rows.ok() ? run_of(rows->front()) : Result<runs::Run>(rows.error());
   };
   const auto nemo = read("nemo"), other = read("");
   ASSERT_TRUE(nemo.ok()) << nemo.error().message;

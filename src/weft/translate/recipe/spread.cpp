@@ -286,7 +286,7 @@ GatheredRecipe gather(const Distribution& distribution, const IndexRoles& roles,
   recipe.offload_parameters = false;
   const auto lose = [&](std::string what) { made.lost.push_back(std::move(what)); };
   // The use of an axis. In the usual order, inner uses have larger values.
-  enum Place { stage, data, context, tensor };
+  enum class Place { stage, data, context, tensor };
   std::vector<Place> places;
   std::int64_t whole_copies = 1;
   std::string whole_contexts;  // an axis of context ranks that shard nothing
@@ -301,7 +301,7 @@ GatheredRecipe gather(const Distribution& distribution, const IndexRoles& roles,
     if (use.stage) {
       recipe.pipeline *= ranks;
       recipe.virtual_stages = use.chunks;
-      places.push_back(stage);
+      places.push_back(Place::stage);
       continue;
     }
     const std::string first = use.slice.empty() ? std::string() : use.slice.front();
@@ -314,7 +314,7 @@ GatheredRecipe gather(const Distribution& distribution, const IndexRoles& roles,
         whole_copies *= ranks;
       else
         recipe.zero = std::max(recipe.zero, zero_of(use.shard, like));
-      places.push_back(data);
+      places.push_back(Place::data);
       continue;
     }
     const bool by_model = has(roles.model, first) || has(further, first);
@@ -333,7 +333,7 @@ GatheredRecipe gather(const Distribution& distribution, const IndexRoles& roles,
         recipe.expert_tensor = 1;
       }
       recipe.sequence_parallel = slices(roles.sequence);
-      places.push_back(tensor);
+      places.push_back(Place::tensor);
     } else if (by_context) {
       recipe.context *= ranks;
       if (by_expert) recipe.expert *= ranks;
@@ -341,12 +341,12 @@ GatheredRecipe gather(const Distribution& distribution, const IndexRoles& roles,
         recipe.zero = std::max(recipe.zero, zero_of(use.shard, like));
       else
         whole_contexts = axis;
-      places.push_back(context);
+      places.push_back(Place::context);
     } else {
       recipe.data *= ranks;
       whole_copies *= ranks;
       lose(fmt::format("{} slices no index that recipes can slice: treated as data parallel", axis));
-      places.push_back(data);
+      places.push_back(Place::data);
     }
   }
   if (recipe.zero > 0) recipe.copies = whole_copies;
@@ -355,15 +355,16 @@ GatheredRecipe gather(const Distribution& distribution, const IndexRoles& roles,
   recipe.order = kUsualOrder;
   if (!std::ranges::is_sorted(places)) {
     std::vector<Place> inside = places;
-    const auto first_stage = std::ranges::find(inside, stage);
+    const auto first_stage = std::ranges::find(inside, Place::stage);
     if (first_stage != inside.end()) {
       inside.erase(first_stage);
-      const auto after = std::ranges::find_if(inside, [](Place place) { return place > data; });
-      inside.insert(after, data);
+      const auto after = std::ranges::find_if(inside, [](Place place) { return place > Place::data; });
+      inside.insert(after, Place::data);
     }
-    const bool stages_inside = std::ranges::is_sorted(inside) && std::ranges::count(places, stage) == 1 &&
-                               std::ranges::none_of(std::ranges::find(places, stage), places.end(),
-                                                    [](Place place) { return place == data; });
+    const bool stages_inside = std::ranges::is_sorted(inside) &&
+                               std::ranges::count(places, Place::stage) == 1 &&
+                               std::ranges::none_of(std::ranges::find(places, Place::stage), places.end(),
+                                                    [](Place place) { return place == Place::data; });
     if (stages_inside)
       recipe.order = kPipelineInside;
     else
