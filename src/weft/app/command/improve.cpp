@@ -306,7 +306,10 @@ class Improver {
       text.after = std::move(rewritten.after);
     }
     text.notes = given.recipe.notes;
-    text.notes.insert(text.notes.end(), model.notes.begin(), model.notes.end());
+    // The configuration gives the sequence.
+    std::ranges::copy_if(model.notes, std::back_inserter(text.notes), [&](const std::string& note) {
+      return given.recipe.sequence == 0 || !note.starts_with("texts of ");
+    });
     text.notes.insert(text.notes.end(), found->today.spread.notes.begin(), found->today.spread.notes.end());
     if (found->better)
       for (const std::string& note : found->better->spread.notes)

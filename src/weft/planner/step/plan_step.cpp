@@ -124,10 +124,17 @@ class StagePlanner {
   // stages first, and without stages only if estimates suggest that this could be faster.
   Result<PlannedStep> searched() {
     constexpr double kFarQuicker = 0.5;
+    // Of large plans, one estimate without stages takes as long as the search with them, which has the known families of
+    // Megatron. So that comes first, and with little time it is the answer.
+    std::optional<Result<search::ChosenPipeline>> found;
+    if (is_large() || needs_stages(prepared_)) {
+      found = in_time_below(std::numeric_limits<double>::infinity());
+      if (found->ok() && out_of_time()) return take_with_replicas(std::move(**found));
+    }
     WEFT_TRY_STATUS(look_at_families(is_large() ? search::estimate_best : search::estimate_families));
     if (needs_stages(prepared_)) {
-      WEFT_TRY(staged, in_time_below(std::numeric_limits<double>::infinity()));
-      return take_with_replicas(std::move(staged));
+      if (!found->ok()) return found->error();
+      return take_with_replicas(std::move(**found));
     }
     double smallest = std::numeric_limits<double>::infinity(), quickest = smallest;
     bool fits = false;
@@ -136,9 +143,8 @@ class StagePlanner {
       quickest = std::min(quickest, family.evaluation.seconds);
       fits = fits || family.fits;
     }
-    std::optional<Result<search::ChosenPipeline>> found;
     if (!fits || is_large()) {
-      found = in_time_below(std::numeric_limits<double>::infinity());
+      if (!found) found = in_time_below(std::numeric_limits<double>::infinity());
       if (found->ok() && ((!fits && (**found).priced.seconds <= kFarQuicker * quickest) ||
                           (fits && !may_be_beaten((**found).priced.seconds))))
         return take_with_replicas(std::move(**found));
@@ -183,6 +189,7 @@ class StagePlanner {
 
  private:
   const search::PipelineProblem& problem() const { return step_.problem->problem(); }
+  bool out_of_time() const { return std::chrono::steady_clock::now() >= problem().until; }
   bool is_large() const { return prepared_.plan.graph.node_count() > search::kMostNodesCompared; }
   // Whether a plan without stages may be faster after the later planner stages.
   bool may_be_beaten(double seconds) const {
@@ -264,7 +271,7 @@ class StagePlanner {
     if (are_as_run_ || !compare_ || is_large()) return;
     are_as_run_ = true;
     for (search::Alternative& family : step_.without_stages) {
-      if (std::chrono::steady_clock::now() >= problem().until) return;
+      if (out_of_time()) return;
       if (!is_weft()) {
         estimate_by_stages(family);
         continue;

@@ -13,6 +13,17 @@ using DegreeField = std::int64_t Recipe::*;
 
 std::string zero_name(int zero) { return zero == 0 ? "none" : fmt::format("ZeRO {}", zero); }
 
+// "7, 14 x 8, 7"
+std::string describe_layers(const std::vector<std::int64_t>& stages) {
+  std::vector<std::string> runs;
+  for (std::size_t first = 0, next = 0; first < stages.size(); first = next) {
+    for (next = first + 1; next < stages.size() && stages[next] == stages[first];) ++next;
+    runs.push_back(next - first > 1 ? fmt::format("{} x {}", next - first, stages[first])
+                                    : fmt::format("{}", stages[first]));
+  }
+  return fmt::format("{}", fmt::join(runs, ", "));
+}
+
 }  // namespace
 
 std::string describe(const Recipe& recipe) {
@@ -25,8 +36,7 @@ std::string describe(const Recipe& recipe) {
   degree("pipeline", recipe.pipeline);
   degree("virtual stages", recipe.virtual_stages);
   if (!recipe.stage_layers.empty())
-    words.push_back(
-        fmt::format("layers {} .. {} per stage", recipe.stage_layers.front(), recipe.stage_layers.back()));
+    words.push_back(fmt::format("{} layers per stage", describe_layers(recipe.stage_layers)));
   degree("context", recipe.context);
   degree("expert", recipe.expert);
   words.push_back(fmt::format("data {}", std::max<std::int64_t>(recipe.data_degree(), 1)));
@@ -66,8 +76,7 @@ std::vector<Change> changes(const Recipe& from, const Recipe& to) {
   };
   if (!from.schedule.empty() || !to.schedule.empty()) add("schedule", schedule(from), schedule(to));
   const auto layers = [](const Recipe& recipe) {
-    return recipe.stage_layers.empty() ? std::string("equal")
-                                       : fmt::format("{}", fmt::join(recipe.stage_layers, " "));
+    return recipe.stage_layers.empty() ? std::string("equal") : describe_layers(recipe.stage_layers);
   };
   add("layers per stage", layers(from), layers(to));
   count("context", from.context, to.context);

@@ -10,7 +10,7 @@
 namespace weft::recipe {
 namespace {
 
-constexpr std::size_t kMostLetters = 1 << 16;
+constexpr std::size_t kMostUnrolled = 1 << 16;
 constexpr int kMostDepth = 8;
 
 // Writes repetitions out: "E(t|)*2" becomes "Et|t|".
@@ -53,8 +53,8 @@ class Unroller {
       }
       ++at_;
       WEFT_TRY(times, repetitions());
-      if (once.size() * times + all.size() > kMostLetters)
-        return user_error(fmt::format("more than {} layers and stages", kMostLetters));
+      if (once.size() * times + all.size() > kMostUnrolled)
+        return user_error(fmt::format("more than {} layers and stages", kMostUnrolled));
       for (std::size_t i = 0; i < times; ++i) all += once;
     }
     return all;
@@ -64,8 +64,8 @@ class Unroller {
     if (at_ == text_.size() || text_[at_] != '*') return std::size_t{1};
     ++at_;
     const std::size_t end = std::min(text_.find_first_not_of("0123456789", at_), text_.size());
-    const auto times = read_number<std::size_t>(text_.substr(at_, end - at_), 1, kMostLetters);
-    if (!times) return user_error(fmt::format("expected a number from 1 to {} after *", kMostLetters));
+    const auto times = read_number<std::size_t>(text_.substr(at_, end - at_), 1, kMostUnrolled);
+    if (!times) return user_error(fmt::format("expected a number from 1 to {} after *", kMostUnrolled));
     at_ = end;
     return *times;
   }

@@ -3,12 +3,14 @@
 #include <algorithm>
 
 #include "weft/parallel/pipeline/cut_parts.h"
-#include "weft/planner/search/pipeline/stack_cuts.h"
+#include "weft/planner/search/pipeline/cut_layers.h"
 
 namespace weft::search {
 
 std::optional<std::vector<std::size_t>> stack_cuts(const StagedCosts& costs, const Unfolded& order) {
-  return cuts_of_stack(costs.stack, costs.at(0).costs, static_cast<std::size_t>(order.schedule.positions()));
+  if (costs.stack.equal_layers == 0) return std::nullopt;
+  return cut_equal_layers(layers_of_parts(costs.at(0).costs),
+                          static_cast<std::size_t>(order.schedule.positions()));
 }
 
 std::optional<std::vector<std::size_t>> cut_within_room(const StagedCosts& costs, const Unfolded& order) {

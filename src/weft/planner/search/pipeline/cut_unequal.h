@@ -10,7 +10,7 @@
 
 namespace weft::search {
 
-// The cuts of the costs' stack, if it decides them (stack_cuts.h). Then the functions below keep them.
+// The cuts of the costs' stack, if it decides them: equal numbers of layers. Then the functions below keep them.
 std::optional<std::vector<std::size_t>> stack_cuts(const StagedCosts& costs, const Unfolded& order);
 
 // Cuts by work under a memory limit per stage. Nothing if no cut fits. Chunks of a stage share its

@@ -41,22 +41,18 @@ Status check_rows(const PipelineProblem& problem, std::int64_t micro_batches) {
 
 // Cuts between whole layers, if the problem asks for them.
 Result<std::optional<std::vector<std::size_t>>> stated_cuts(const PipelineProblem& problem,
-                                                            const PartEstimator& parts,
                                                             const PartCosts& costs, std::size_t positions) {
-  const std::vector<std::string>& names = parts.layer_names();
-  const std::int64_t layers = count_layers(names);
-  std::vector<std::int64_t> of_runs = problem.run_layers;
-  if (of_runs.empty()) {
-    const auto runs = static_cast<std::int64_t>(positions);
-    if (!problem.whole_layers || layers == 0) return std::optional<std::vector<std::size_t>>();
-    if (problem.cluster->stack.equal_layers == 0 || layers % runs != 0)
-      return cut_between_layers(names, work_of(costs), positions);
-    of_runs.assign(positions, layers / runs);
+  const std::vector<std::int32_t> layers = layers_of_parts(costs);
+  if (problem.run_layers.empty()) {
+    if (!problem.whole_layers || count_layers(layers) == 0) return std::optional<std::vector<std::size_t>>();
+    auto equal =
+        problem.cluster->stack.equal_layers == 0 ? std::nullopt : cut_equal_layers(layers, positions);
+    return equal ? equal : cut_between_layers(layers, work_of(costs), positions);
   }
-  auto cuts = of_runs.size() == positions ? cut_layers(names, of_runs) : std::nullopt;
+  auto cuts = problem.run_layers.size() == positions ? cut_layers(layers, problem.run_layers) : std::nullopt;
   if (cuts) return cuts;
-  return user_error(fmt::format("expected {} layers in {} virtual stages, found {}", layers, positions,
-                                fmt::join(of_runs, " ")));
+  return user_error(fmt::format("expected {} layers in {} virtual stages, found {}", count_layers(layers),
+                                positions, fmt::join(problem.run_layers, " ")));
 }
 
 }  // namespace
@@ -163,7 +159,7 @@ Result<ChosenPipeline> estimate_with_count(const PipelineProblem& problem, const
   const PartEstimator& parts = pricer.parts();
   const auto positions = static_cast<std::size_t>(pricer.order().schedule.positions());
   std::vector<std::size_t> cuts;
-  WEFT_TRY(stated, stated_cuts(problem, parts, costs.at(0).costs, positions));
+  WEFT_TRY(stated, stated_cuts(problem, costs.at(0).costs, positions));
   if (problem.work.size() == parts.count() && !stack_cuts(costs, pricer.order()))
     cuts = pipeline::cut_parts(problem.work, positions);
   else if (stated)
