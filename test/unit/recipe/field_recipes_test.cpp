@@ -45,8 +45,8 @@ const FieldRecipe kField[] = {
      "--global-batch-size 256 "
      "--seq-length 4096 --use-distributed-optimizer --bf16",
      8,
-     "node_a=4: stage; node_b=2: slice x, b, shard optimizer; gpu_a=4: slice x, b, shard optimizer; "
-     "gpu_b=2: slice h, f, v, s; micro=32; schedule one_f_one_b"},
+     "node_a=4: stage; node_b=8: slice x, b, shard optimizer; gpu=2: slice h, f, v, s; micro=32; "
+     "schedule one_f_one_b"},
     {"Mistral 7B with long sequences by Megatron", Language::megatron,
      "--tensor-model-parallel-size 4 --sequence-parallel --context-parallel-size 2 --seq-length 32768 "
      "--micro-batch-size 1 --global-batch-size 128 --use-distributed-optimizer --bf16",

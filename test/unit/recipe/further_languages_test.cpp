@@ -125,7 +125,7 @@ mixed_precision: bf16_mixed
   EXPECT_EQ(refusal_in(Language::bridge, "data.global_batch_size=8"),
             "data.global_batch_size is a setting of NeMo 2, not of Megatron Bridge");
   EXPECT_EQ(refusal_in(Language::bridge, "mixed_precision=int8"),
-            "mixed_precision: expected bf16_mixed, fp16_mixed or one with fp8, found 'int8'");
+            "mixed_precision: expected bf16_mixed, fp16_mixed or one with fp8 or nvfp4, found 'int8'");
 }
 
 constexpr std::string_view kAccelerate = R"(compute_environment: LOCAL_MACHINE

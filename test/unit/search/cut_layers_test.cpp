@@ -11,7 +11,7 @@ using Ends = std::vector<std::size_t>;
 using Layers = std::vector<std::int64_t>;
 
 // embed | two parts per layer, four layers | norm | head
-const std::vector<std::string> kParts = {"", "b.0", "b.0", "b.1", "b.1", "b.2", "b.2", "b.3", "b.3", "", ""};
+const std::vector<std::int32_t> kParts = {0, 1, 1, 2, 2, 3, 3, 4, 4, 0, 0};
 
 TEST(CutLayers, KeepsLayersWhole) {
   EXPECT_EQ(count_layers(kParts), 4);

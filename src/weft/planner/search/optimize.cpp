@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include "weft/base/units.h"
+#include "weft/parallel/distribute/index_roles.h"
+#include "weft/planner/search/distribution/simplicity.h"
 #include "weft/planner/search/stages.h"
 #include "weft/predict/cost/plan_cost.h"
 
@@ -137,7 +139,7 @@ class Contest {
       report.changed = chosen.distribution != searched_.distribution;
       report.said = !best_->simpler.empty() ? distribute::print(chosen.distribution) + " is simpler"
                     : report.changed ? distribute::print(chosen.distribution) + " is faster after all stages"
-                                   : "none is faster after all stages";
+                                     : "none is faster after all stages";
       report.took = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
       report_on(*best_, std::move(report));
     }
@@ -199,19 +201,24 @@ class Contest {
     others_.push_back(std::move(made));
   }
 
-  // A step that is faster by less than predictions can tell is not worth more exchanges.
+  // A step that is faster by less than predictions can tell is not worth a plan that is harder to set up, nor more
+  // exchanges.
   void take_simplest() {
     const double fastest = seconds_of(*best_);
+    const distribute::IndexRoles roles = distribute::index_roles(*problem_.plan);
+    const auto rank = [&](const Choice& one) {
+      return std::pair(complexity_of(one.spread->distribution, roles), exchanges_of(one));
+    };
     Choice* simplest = nullptr;
     for (Choice& other : others_)
       if (seconds_of(other) <= (1 + problem_.simpler_within) * fastest &&
-          exchanges_of(other) < exchanges_of(simplest != nullptr ? *simplest : *best_))
+          rank(other) < rank(simplest != nullptr ? *simplest : *best_))
         simplest = &other;
     if (simplest == nullptr) return;
-    std::string left = fmt::format(
-        "{} takes {}, {:.1f} % less: within {:.1f} %, the plan with fewer exchanges is preferred",
-        distribute::print(best_->spread->distribution), print_seconds(fastest),
-        100 * (1 - fastest / seconds_of(*simplest)), 100 * problem_.simpler_within);
+    std::string left =
+        fmt::format("{} takes {}, {:.1f} % less: within {:.1f} %, the simpler plan is preferred",
+                    distribute::print(best_->spread->distribution), print_seconds(fastest),
+                    100 * (1 - fastest / seconds_of(*simplest)), 100 * problem_.simpler_within);
     best_ = std::move(*simplest);
     best_->simpler = std::move(left);
   }
