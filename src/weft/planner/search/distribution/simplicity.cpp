@@ -6,7 +6,7 @@
 namespace weft::search {
 namespace {
 
-int complexity_of(const distribute::AxisUse& use, const distribute::IndexRoles& roles) {
+int complexity_of_axis(const distribute::AxisUse& use, const distribute::IndexRoles& roles) {
   const auto is_batch = [&](const std::string& index) {
     return std::ranges::find(roles.batch, index) != roles.batch.end();
   };
@@ -26,7 +26,7 @@ int complexity_of(const distribute::AxisUse& use, const distribute::IndexRoles& 
 int complexity_of(const distribute::Distribution& distribution, const distribute::IndexRoles& roles) {
   int parts = static_cast<int>(distribution.exceptions.size());
   for (std::size_t a = 0; a < distribution.axes.size(); ++a)
-    if (distribution.mesh.axes[a].ranks > 1) parts += complexity_of(distribution.axes[a], roles);
+    if (distribution.mesh.axes[a].ranks > 1) parts += complexity_of_axis(distribution.axes[a], roles);
   return parts;
 }
 
