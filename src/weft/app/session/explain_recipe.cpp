@@ -13,6 +13,7 @@
 #include "weft/planner/step/plan_for.h"
 #include "weft/planner/step/statement_pipeline.h"
 #include "weft/translate/recipe/improve.h"
+#include "weft/translate/recipe/known_families.h"
 #include "weft/translate/recipe/model_form.h"
 #include "weft/translate/recipe/model_shape.h"
 
@@ -139,13 +140,16 @@ struct ExpressedPlan {
 // can express.
 Result<ExpressedPlan> nearest_in(std::optional<Language> language, recipe::RecipeEstimator& pricer,
                                  const recipe::GatheredRecipe& gathered, const Recipe& plain, bool is_asked) {
-  const std::optional<Recipe> said =
+  std::optional<Recipe> said =
       language ? recipe::expressible_in(*language, gathered.recipe, plain) : gathered.recipe;
-  // Launchers need the same number of layers in every stage.
+  // Launchers need the same number of layers in every stage; Megatron takes a layout of others.
   const auto alike = [&](const Recipe& one) {
     return pricer.layers() % (one.pipeline * one.virtual_stages) == 0;
   };
-  if (said && (!language || alike(*said))) {
+  if (said && language == Language::megatron && !alike(*said))
+    if (auto layers = recipe::launcher_layers(pricer.layers(), said->pipeline * said->virtual_stages))
+      said->stage_layers = *std::move(layers);
+  if (said && (!language || alike(*said) || !said->stage_layers.empty())) {
     auto priced = pricer.price(*said);
     if (priced.ok() && (priced->price.fits || is_asked || !language)) {
       ExpressedPlan made{std::move(*priced), gathered.lost};

@@ -265,7 +265,9 @@ class RecipeImprover {
           made_.beyond_lost.push_back(
               fmt::format("{} {}, which the program sets to {}", change.what, change.to, change.from));
     const std::int64_t runs = gathered.recipe.pipeline * gathered.recipe.virtual_stages;
-    if (pricer_.layers() % runs != 0)
+    const bool has_layout =
+        options_.language == Language::megatron && launcher_layers(pricer_.layers(), runs);
+    if (pricer_.layers() % runs != 0 && !has_layout)
       made_.beyond_lost.push_back(
           fmt::format("unequal stages: {} layers in {} virtual stages", pricer_.layers(), runs));
     for (const search::PipelinePlan* const plan :
