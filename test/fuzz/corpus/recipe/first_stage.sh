@@ -1,0 +1,1 @@
+--num-layers 6 --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 --decoder-first-pipeline-num-layers 2 --fp4-format e2m1 --bf16

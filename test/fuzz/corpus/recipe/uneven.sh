@@ -1,0 +1,1 @@
+--num-layers 126 --pipeline-model-parallel-size 16 --pipeline-model-parallel-layout 'Et*7|(t*8|)*14,t*7L'
