@@ -416,13 +416,17 @@ class Package(unittest.TestCase):
         from weft import _library
 
         self.assertEqual(weft.__version__, _library.wheel()["version"])
-        asked = subprocess.run([sys.executable, "-m", "weft", "--version"], stdout=subprocess.PIPE,
-                               universal_newlines=True, env=child_environment(preload=False))
-        self.assertEqual(asked.stdout, f"weft {weft.__version__}\n")
+        # The program that these become must not get this runtime.
+        def become(run, *arguments):
+            code = (f"import os, runpy, sys; os.environ.pop('LD_PRELOAD', None); sys.argv = {['weft', *arguments]!r}; "
+                    f"runpy.{run}, run_name='__main__')")
+            return subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, universal_newlines=True,
+                                  env=child_environment()).stdout
+
+        self.assertEqual(become("run_module('weft'", "--version"), f"weft {weft.__version__}\n")
         script = os.path.join(os.path.dirname(sys.executable), "weft")
-        asked = subprocess.run([script, "--format", "json", "-c", "DESCRIBE digits_mlp"], stdout=subprocess.PIPE,
-                               universal_newlines=True, env=child_environment(preload=False))
-        self.assertEqual(json.loads(asked.stdout)["parameters"], 9610)
+        described = become(f"run_path({script!r}", "--format", "json", "-c", "DESCRIBE digits_mlp")
+        self.assertEqual(json.loads(described)["parameters"], 9610)
 
     def test_export_is_in_the_package(self):
         asked = subprocess.run([sys.executable, "-m", "weft.export", "--help"], stdout=subprocess.PIPE,
