@@ -78,6 +78,7 @@ std::set<std::string> written() {
            "EXPLAIN ANALYZE TRAIN digits_mlp ON LOCAL 2 STEPS 2 WITH (b = 32, threads = 1, transport = "
            "inproc, "
            "distribution = 'stage=2: stage; micro=4', keep_measurements = false)",
+           "EXPLAIN TRAIN digits_mlp ON LOCAL 2 WITH (simpler_within = 1, prove = false)",
            "EXPLAIN TRAIN digits_mlp ON pod WITH (b = 4096, prove = false, "
            "distribution = 'node=4: slice b, micro-batches 3:1:2:2; gpu=8: slice b; micro=2')",
        }) {

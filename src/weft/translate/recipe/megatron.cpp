@@ -466,8 +466,8 @@ class UnevenStages {
     const auto runs = static_cast<std::int64_t>(made->size());
     if (runs % recipe_.pipeline != 0 ||
         (recipe_.virtual_stages > 1 && runs != recipe_.pipeline * recipe_.virtual_stages))
-      return user_error(
-          fmt::format("{} has {} virtual stages, for {} stages", kFlag, runs, recipe_.pipeline));
+      return user_error(fmt::format("{} has {} virtual stage{}, for {} stages", kFlag, runs,
+                                    runs == 1 ? "" : "s", recipe_.pipeline));
     const std::int64_t layers = std::accumulate(made->begin(), made->end(), std::int64_t{0});
     if (recipe_.model.layers > 0 && layers != recipe_.model.layers)
       return user_error(
