@@ -166,7 +166,7 @@ std::optional<cluster::Cluster> with_experts_outside(const cluster::Cluster& clu
     return !slice.empty() && has(roles.expert, slice.front()) && has(roles.batch, slice.back());
   };
   const std::size_t inner = cluster.axes.size() - 1;
-  if (inner == 0) return std::nullopt;
+  if (inner == 0 || cluster.is_mixed()) return std::nullopt;  // kinds of devices are counted by node
   std::int64_t outside = 1;
   bool on_inner = false, on_outer = false;
   for (const Laid& one : laid) {  // innermost first
