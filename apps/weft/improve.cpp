@@ -27,7 +27,7 @@ Result<session::Reply> run_improve(int argc, char** argv) {
   app.add_option("--save-stack", improve.save_stack);
   app.add_option("--batch", improve.batch);
   app.add_option("--sequence", improve.sequence);
-  app.add_option("--seconds", improve.seconds);
+  app.add_option("--seconds", improve.seconds)->check(CLI::NonNegativeNumber);
   app.add_flag("--memory-only", improve.memory_only);
   app.add_option("-o", improve.to);
   add_format(&app, improve.format);

@@ -21,7 +21,8 @@ Result<PreparedText> prepare_text(const session::Session::State& state, const st
   auto prepared =
       planner::prepare(state, *parsed->script.statements.front()->as<language::syntax::Explain>().run,
                        planner::Purpose::plan, interrupted);
-  if (!prepared.ok()) return session::in_text(text, std::move(prepared).error());
+  // Nobody wrote this text, so no place in it explains anything.
+  if (!prepared.ok()) return user_error(prepared.error().message, prepared.error().hint);
   return PreparedText{std::move(*prepared), parsed};
 }
 

@@ -456,7 +456,7 @@ Result<cluster::ProductFormat> product_format_of(const Prepared& prepared) {
   if (device.rates != nullptr && device.rates->find(cluster::RateKind::product, "nvfp4") != nullptr)
     return format;
   return user_error(fmt::format("no rates of NVFP4 products are known for {}", device.name),
-                    "b200, b300, gb200, gb300 and rtx_pro_6000 have them; or use stack_products = f8",
+                    "b200, b300, gb200, gb300 and rtx_pro_6000 have them; or multiply in f8",
                     prepared.run->span);
 }
 

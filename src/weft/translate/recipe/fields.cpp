@@ -173,6 +173,6 @@ void note_kept(Recipe& recipe, const std::vector<std::string>& names) {
 
 std::string truth_text(bool is) { return is ? "true" : "false"; }
 
-std::string quoted(std::string_view text) { return fmt::format("\"{}\"", text); }
+std::string in_quotes(std::string_view text) { return fmt::format("\"{}\"", text); }
 
 }  // namespace weft::recipe

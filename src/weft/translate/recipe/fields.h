@@ -50,6 +50,6 @@ class Fields {
 void note_kept(Recipe& recipe, const std::vector<std::string>& names);
 
 std::string truth_text(bool is);            // true, false
-std::string quoted(std::string_view text);  // "text"
+std::string in_quotes(std::string_view text);  // "text"
 
 }  // namespace weft::recipe

@@ -207,7 +207,7 @@ Status read_titan_degrees(Job& job, Recipe& recipe, bool& shards) {
     if (!found->note.empty()) recipe.notes.push_back(fmt::format("schedule {}: {}", schedule, found->note));
   }
   if (schedule != print_schedule(recipe))
-    recipe.others.emplace_back("parallelism.pipeline_parallel_schedule", quoted(schedule));
+    recipe.others.emplace_back("parallelism.pipeline_parallel_schedule", in_quotes(schedule));
   return {};
 }
 
@@ -326,7 +326,7 @@ Settings settings_torchtitan(const Recipe& recipe) {
   if (local > 0) count(kLocalBatch, local);
   if (recipe.global_batch > 0) count("training.global_batch_size", recipe.global_batch);
   if (recipe.sequence > 0) count("training.seq_len", recipe.sequence);
-  put("training.mixed_precision_param", quoted(recipe.precision == Precision::f32 ? "float32" : "bfloat16"));
+  put("training.mixed_precision_param", in_quotes(recipe.precision == Precision::f32 ? "float32" : "bfloat16"));
   count("parallelism.data_parallel_replicate_degree",
         recipe.zero == 0 ? std::max<std::int64_t>(data, 1) : recipe.copies);
   // If the recipe does not state the data degree, -1 is the rest of the devices.
@@ -334,11 +334,11 @@ Settings settings_torchtitan(const Recipe& recipe) {
                                                   : recipe.data == 0 ? -1
                                                                      : recipe.data / recipe.copies);
   if (recipe.zero > 0)
-    put("parallelism.fsdp_reshard_after_forward", quoted(recipe.zero == 3 ? "always" : "never"));
+    put("parallelism.fsdp_reshard_after_forward", in_quotes(recipe.zero == 3 ? "always" : "never"));
   count("parallelism.tensor_parallel_degree", recipe.tensor);
   count("parallelism.pipeline_parallel_degree", recipe.pipeline);
   if (pipelined) {
-    put("parallelism.pipeline_parallel_schedule", quoted(print_schedule(recipe)));
+    put("parallelism.pipeline_parallel_schedule", in_quotes(print_schedule(recipe)));
     if (recipe.micro_batch > 0) count("parallelism.pipeline_parallel_microbatch_size", recipe.micro_batch);
   }
   count("parallelism.context_parallel_degree", recipe.context);
@@ -346,7 +346,7 @@ Settings settings_torchtitan(const Recipe& recipe) {
   if (recipe.expert_tensor > 0) count("parallelism.expert_tensor_parallel_degree", recipe.expert_tensor);
   if (recipe.offload_parameters || (recipe.offload_optimizer && recipe.zero == 2))
     put("training.enable_cpu_offload", "true");
-  put("activation_checkpoint.mode", quoted(name(recipe.recompute)));
+  put("activation_checkpoint.mode", in_quotes(name(recipe.recompute)));
   return lines;
 }
 

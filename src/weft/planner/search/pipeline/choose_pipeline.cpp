@@ -67,7 +67,7 @@ struct Candidate {
   std::size_t split = 0, list = 0;
   Shard shard = Shard::nothing;
   std::int64_t rows = 1;  // per micro-batch on one replica
-  TimeShape shape;
+  TimeShape shape = {};
   std::size_t again = 0;     // index in kAgain
   bool some_layers = false;  // also recompute as many layers per stage as its memory requires
   bool offload = false;
