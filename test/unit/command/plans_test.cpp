@@ -236,7 +236,8 @@ TEST_F(Plans, EstimatesAPlanThatDoesNotFit) {
   const Reply reply = price(explained("plan", kOnOwn), file("small.weft", script));
   EXPECT_EQ(reply.exit_code, ExitCode::ok) << reply.complaint;
   EXPECT_NE(reply.output.find("does not fit: needs "), std::string::npos) << reply.output;
-  EXPECT_NE(reply.output.find(" per device, 963 B usable (1 KiB, reserve 6 %)"), std::string::npos) << reply.output;
+  EXPECT_NE(reply.output.find(" per device, 963 B usable (1 KiB, reserve 6 %)"), std::string::npos)
+      << reply.output;
 }
 
 TEST_F(Plans, RejectsAClusterOfAnotherShape) {

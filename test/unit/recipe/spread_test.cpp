@@ -85,8 +85,7 @@ TEST(Spread, SplitsNodesIntoStages) {
 TEST(Spread, PlacesExpertsOnDataOrTensorRanks) {
   Recipe recipe = recipe_of(2, 1, 4);
   recipe.expert = 8;
-  EXPECT_EQ(spread_text(recipe),
-            "node_a=4: slice b; node_b=8: slice x, b; gpu=2: slice h, f, v; micro=4");
+  EXPECT_EQ(spread_text(recipe), "node_a=4: slice b; node_b=8: slice x, b; gpu=2: slice h, f, v; micro=4");
   recipe.tensor = 8;
   recipe.expert_tensor = 1;
   recipe.micro_batch = 64;
@@ -124,12 +123,14 @@ TEST(Spread, PlacesExpertsOnContextRanksFirst) {
             "gpu_a=2: slice x, p, s, shard optimizer; gpu_b=4: slice h, f, v, s, d; micro=64");
   const GatheredRecipe back = gather(made->distribution, kRoles, recipe);
   EXPECT_TRUE(back.lost.empty());
-  EXPECT_TRUE(same_plan(back.recipe, [&] {
-    Recipe same = recipe;
-    same.devices = 64;
-    same.data = 8;
-    return same;
-  }())) << describe(back.recipe);
+  EXPECT_TRUE(same_plan(back.recipe,
+                        [&] {
+                          Recipe same = recipe;
+                          same.devices = 64;
+                          same.data = 8;
+                          return same;
+                        }()))
+      << describe(back.recipe);
 }
 
 TEST(Spread, ShardsWithinReplicas) {

@@ -28,9 +28,9 @@ struct Improve {
   std::string save_stack;  // file for the stack that the measured step calibrates
   std::string on;          // a cluster's name, or a script (its last cluster is used)
   std::int64_t batch = 0, sequence = 0;
-  double seconds = 0;  // time limit of everything; 0: until nothing better is found
+  double seconds = 0;        // time limit of everything; 0: until nothing better is found
   bool memory_only = false;  // only the memory of the given configuration
-  std::string to;      // file for the better configuration
+  std::string to;            // file for the better configuration
   session::Format format = session::Format::text;
   std::size_t width = explain::kUsualWidth;
   std::function<bool()> interrupted = {};

@@ -34,10 +34,10 @@ std::string print_others(const Report& report) {
     section.rows.push_back({named ? terms : fmt::format("{}: {}", other.name, terms),
                             print_seconds(other.seconds), fmt::format("{:.2f}x", other.seconds / chosen),
                             print_bytes(other.bytes),
-                            !other.fits                ? "does not fit"
-                            : other.seconds >= chosen  ? main_cost(other)
+                            !other.fits               ? "does not fit"
+                            : other.seconds >= chosen ? main_cost(other)
                             : !report.simpler.empty() ? "faster, but less simple"
-                                                       : "faster, but not the plan asked for"});
+                                                      : "faster, but not the plan asked for"});
   }
   return section.empty() ? std::string() : print(section, report.width) + "\n";
 }

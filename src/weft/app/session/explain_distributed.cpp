@@ -41,8 +41,8 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
   if (options.analyze && !prepared.target.runs_here()) return not_this_machine(prepared);
   const Agreement agreement = options.analyze ? Agreement::ranks : Agreement::none;
   // A given distribution is estimated alone: others take much longer, and were not asked for.
-  const bool compare = prepared.settings.distribution.empty() || options.verbose ||
-                       options.sections.contains("ALTERNATIVES");
+  const bool compare =
+      prepared.settings.distribution.empty() || options.verbose || options.sections.contains("ALTERNATIVES");
   WEFT_TRY(step, plan_step(state, &context, prepared, compare, agreement));
   if (step.staged)
     return explain_pipeline(state, context, prepared, std::move(report), options, *std::move(step.staged));

@@ -49,7 +49,7 @@ class Fields {
 // "not part of the estimate, kept unchanged: a, b, c"; nothing if the list is empty.
 void note_kept(Recipe& recipe, const std::vector<std::string>& names);
 
-std::string truth_text(bool is);            // true, false
+std::string truth_text(bool is);               // true, false
 std::string in_quotes(std::string_view text);  // "text"
 
 }  // namespace weft::recipe

@@ -58,7 +58,7 @@ struct Improvement {
 struct ImproveOptions {
   Language language = Language::megatron;
   std::int64_t max_estimates = 400;  // of climbing
-  double simpler_within = 0;  // share of the step time within which the simplest recipe is the answer
+  double simpler_within = 0;         // share of the step time within which the simplest recipe is the answer
   std::size_t climbs = 3;
   bool searches_plans = true;  // whether the planner's own plan is searched, if time is left
 };

@@ -19,11 +19,11 @@ namespace weft::recipe {
 struct FamilySpace {
   Recipe like;  // devices, batch, sequence, precision and order; other fields are replaced
   std::int64_t per_node = 1;
-  std::int64_t layers = 0;     // 0: no pipelines
-  std::int64_t experts = 0;    // 0: none
-  bool slices_model = true;    // whether tensor parallelism is possible
-  double parameters = 0;       // of the model
-  double memory_bytes = 0;     // per device; 0: unknown
+  std::int64_t layers = 0;   // 0: no pipelines
+  std::int64_t experts = 0;  // 0: none
+  bool slices_model = true;  // whether tensor parallelism is possible
+  double parameters = 0;     // of the model
+  double memory_bytes = 0;   // per device; 0: unknown
 };
 
 // Recipes that differ only in recomputation, by increasing work: the first that fits is the fastest.

@@ -82,7 +82,8 @@ Result<EstimatedRecipe> RecipeEstimator::price(const Recipe& recipe) {
     made.recipe.micro_batch = made.recipe.global_batch / made.recipe.data;
   }
   Recipe launched = made.recipe;
-  if (problem_.cluster->stack.gathers_once > 0 && launched.zero == 3 && launched.pipeline > 1) launched.zero = 2;
+  if (problem_.cluster->stack.gathers_once > 0 && launched.zero == 3 && launched.pipeline > 1)
+    launched.zero = 2;
   WEFT_TRY(spread_out, spread(launched, roles_, *problem_.cluster, slots_));
   made.spread = std::move(spread_out);
   if (launched.zero != made.recipe.zero)

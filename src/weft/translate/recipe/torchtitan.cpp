@@ -326,7 +326,8 @@ Settings settings_torchtitan(const Recipe& recipe) {
   if (local > 0) count(kLocalBatch, local);
   if (recipe.global_batch > 0) count("training.global_batch_size", recipe.global_batch);
   if (recipe.sequence > 0) count("training.seq_len", recipe.sequence);
-  put("training.mixed_precision_param", in_quotes(recipe.precision == Precision::f32 ? "float32" : "bfloat16"));
+  put("training.mixed_precision_param",
+      in_quotes(recipe.precision == Precision::f32 ? "float32" : "bfloat16"));
   count("parallelism.data_parallel_replicate_degree",
         recipe.zero == 0 ? std::max<std::int64_t>(data, 1) : recipe.copies);
   // If the recipe does not state the data degree, -1 is the rest of the devices.

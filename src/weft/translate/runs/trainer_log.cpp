@@ -37,8 +37,10 @@ struct LoggedMemory {
   double scale;  // 0: the unit follows the number
 };
 constexpr LoggedMemory kMemories[] = {
-    {"max allocated: ", kMebibyte}, {"MaxMemAllocated=", kGibibyte},
-    {"Peak allocated ", kMebibyte}, {"Peak allocated: ", kMebibyte},
+    {"max allocated: ", kMebibyte},
+    {"MaxMemAllocated=", kGibibyte},
+    {"Peak allocated ", kMebibyte},
+    {"Peak allocated: ", kMebibyte},
     {"memory: ", 0},
 };
 
