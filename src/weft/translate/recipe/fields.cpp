@@ -60,12 +60,6 @@ Result<Settings> read_yaml(std::string_view text) {
   return settings;
 }
 
-std::string_view unquoted_word(std::string_view text) {
-  if (text.size() >= 2 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front())
-    text = text.substr(1, text.size() - 2);
-  return text;
-}
-
 Error wrong_value(std::string_view path, std::string_view expected, std::string_view found) {
   const bool refers = found.find("${") != std::string_view::npos;
   return user_error(fmt::format("{}: expected {}, found '{}'", path, expected, formats::shown(found)),
@@ -89,7 +83,7 @@ Result<Fields> Fields::read(std::string_view text) {
     fields.settings_ = settings_in(Syntax::words, text);
     if (fields.settings_.size() > kMostSettings)
       return user_error(fmt::format("expected at most {} settings, found more", kMostSettings));
-    for (Setting& setting : fields.settings_) setting.text = std::string(unquoted_word(setting.text));
+    for (Setting& setting : fields.settings_) setting.text = std::string(without_quotes(setting.text));
     for (std::size_t i = 0; i < fields.settings_.size(); ++i)
       if (find(fields.settings_, fields.settings_[i].path) != &fields.settings_[i])
         return user_error(fmt::format("{} is given twice", formats::shown(fields.settings_[i].path)));

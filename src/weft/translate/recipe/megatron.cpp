@@ -2,16 +2,15 @@
 // the devices that the stated degrees leave.
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <optional>
 
 #include <fmt/format.h>
 
-#include "weft/base/number.h"
 #include "weft/translate/recipe/core_settings.h"
 #include "weft/translate/recipe/fields.h"
 #include "weft/translate/recipe/languages.h"
 #include "weft/translate/recipe/pipeline_layout.h"
+#include "weft/translate/recipe/uneven_stages.h"
 
 namespace weft::recipe {
 namespace {
@@ -150,14 +149,7 @@ constexpr std::string_view kPassed[] = {"lr",
                                         "rdzv-backend",
                                         "rdzv-endpoint",
                                         "distributed-timeout-minutes",
-                                        "num-workers",
-                                        "recompute-modules",
-                                        "pipeline-model-parallel-layout",
-                                        "decoder-first-pipeline-num-layers",
-                                        "decoder-last-pipeline-num-layers",
-                                        "account-for-embedding-in-pipeline-split",
-                                        "account-for-loss-in-pipeline-split",
-                                        "cpu-offloading-num-layers"};
+                                        "num-workers"};
 
 bool is_one_of(std::string_view word, std::span<const std::string_view> words) {
   return std::ranges::find(words, word) != words.end();
@@ -209,11 +201,7 @@ using Flags = std::map<std::string, std::string, std::less<>>;  // by name; valu
 Result<std::int64_t> count_of(const Flags& flags, std::string_view name, std::int64_t otherwise) {
   const auto found = flags.find(name);
   if (found == flags.end()) return otherwise;
-  const std::string& text = found->second;
-  const auto count = read_number<std::int64_t>(text, 1, std::int64_t{1} << 40);
-  if (!count)
-    return user_error(fmt::format("--{}: expected a whole number of at least 1, found '{}'", name, text));
-  return *count;
+  return read_flag_count(name, found->second);
 }
 
 Error excludes(std::string_view one, std::string_view other) {
@@ -231,6 +219,7 @@ Result<Flags> read_flags(const std::vector<std::string>& words, const Settings& 
   known.insert(known.end(), std::begin(kSwitches), std::end(kSwitches));
   known.insert(known.end(), std::begin(kWords), std::end(kWords));
   known.insert(known.end(), std::begin(kPassed), std::end(kPassed));
+  for (const Unpriced& unpriced : kUnpriced) known.push_back(unpriced.flag);
   std::vector<std::string> kept;
   auto raw = as_written.begin();
   Flags flags;
@@ -391,112 +380,6 @@ Status read_sizes(const Flags& flags, Recipe& recipe) {
   return {};
 }
 
-std::string_view without_quotes(std::string_view text) {
-  const bool quoted =
-      text.size() > 1 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front();
-  return quoted ? text.substr(1, text.size() - 2) : text;
-}
-
-// The layers of each virtual stage by the flags for the first and the last stage, or by those that count the embedding
-// and the loss as layers. Empty: the flags are not there, or the layers are equal.
-class UnevenStages {
- public:
-  explicit UnevenStages(Recipe& recipe) : recipe_(recipe) {}
-
-  Status read() {
-    const auto layout = text_of("pipeline-model-parallel-layout");
-    if (layout) return read_layout(*layout);
-    WEFT_TRY(first, layers_of("decoder-first-pipeline-num-layers"));
-    WEFT_TRY(last, layers_of("decoder-last-pipeline-num-layers"));
-    const bool counts_embedding = text_of("account-for-embedding-in-pipeline-split").has_value(),
-               counts_loss = text_of("account-for-loss-in-pipeline-split").has_value();
-    const bool states = first > 0 || last > 0, counts = counts_embedding || counts_loss;
-    if (states && counts)
-      return user_error(
-          "layers of the first or the last stage are stated, so the embedding and the loss do not count as "
-          "layers",
-          "remove --decoder-.. or --account-for-..");
-    // The model may be given beside the flags.
-    if ((!states && !counts) || recipe_.model.layers == 0) return {};
-    const std::int64_t chunks = recipe_.virtual_stages, ranks = recipe_.pipeline;
-    const std::int64_t all = recipe_.model.layers + (counts_embedding ? 1 : 0) + (counts_loss ? 1 : 0);
-    const std::int64_t others = ranks - (first > 0 ? 1 : 0) - (last > 0 ? 1 : 0);
-    const std::int64_t rest = all - first - last;
-    if (rest < 0 || (others > 0 ? rest % (others * chunks) != 0 : rest != 0) || first % chunks != 0 ||
-        last % chunks != 0)
-      return user_error(fmt::format("the stages do not share the layers evenly: {} on {} stages{}", rest,
-                                    others,
-                                    chunks > 1 ? fmt::format(" of {} chunks", chunks) : std::string()));
-    const std::int64_t each = others > 0 ? rest / others : 0;
-    std::vector<std::int64_t> made;
-    for (std::int64_t run = 0; run < ranks * chunks; ++run) {
-      const std::int64_t rank = run % ranks;
-      made.push_back((rank == 0 && first > 0 ? first : rank == ranks - 1 && last > 0 ? last : each) / chunks);
-    }
-    made.front() -= counts_embedding ? 1 : 0;
-    made.back() -= counts_loss ? 1 : 0;
-    take(std::move(made));
-    return {};
-  }
-
- private:
-  static bool is_flag(const std::pair<std::string, std::string>& other, std::string_view flag) {
-    return other.first.starts_with("--") && other.first.substr(2) == flag;
-  }
-  std::optional<std::string> text_of(std::string_view flag) const {
-    const auto found =
-        std::ranges::find_if(recipe_.others, [&](const auto& one) { return is_flag(one, flag); });
-    if (found == recipe_.others.end()) return std::nullopt;
-    return std::string(without_quotes(found->second));
-  }
-  Result<std::int64_t> layers_of(std::string_view flag) const {
-    const auto text = text_of(flag);
-    if (!text) return std::int64_t{0};
-    return count_of({{std::string(flag), *text}}, flag, 0);
-  }
-
-  Status read_layout(std::string_view text) {
-    constexpr std::string_view kFlag = "--pipeline-model-parallel-layout";
-    auto made = read_pipeline_layout(text);
-    if (!made.ok()) {
-      Error error = std::move(made).error();
-      error.message = fmt::format("{}: {}", kFlag, error.message);
-      return error;
-    }
-    const auto runs = static_cast<std::int64_t>(made->size());
-    if (runs % recipe_.pipeline != 0 ||
-        (recipe_.virtual_stages > 1 && runs != recipe_.pipeline * recipe_.virtual_stages))
-      return user_error(fmt::format("{} has {} virtual stage{}, for {} stages", kFlag, runs,
-                                    runs == 1 ? "" : "s", recipe_.pipeline));
-    const std::int64_t layers = std::accumulate(made->begin(), made->end(), std::int64_t{0});
-    if (recipe_.model.layers > 0 && layers != recipe_.model.layers)
-      return user_error(
-          fmt::format("{} has {} layers, and --num-layers is {}", kFlag, layers, recipe_.model.layers));
-    // Virtual stages without layers, such as one with a layer for further tokens, are not estimated.
-    if (made->size() > 2 && std::count(made->begin() + 1, made->end() - 1, 0) > 0) return {};
-    recipe_.virtual_stages = runs / recipe_.pipeline;
-    take(*std::move(made));
-    return {};
-  }
-
-  // The recipe states them now, not the flags.
-  void take(std::vector<std::int64_t> made) {
-    const bool equal = std::ranges::all_of(made, [&](std::int64_t one) { return one == made.front(); });
-    if (!equal) recipe_.stage_layers = std::move(made);
-    for (const std::string_view flag : kStageFlags) {
-      std::erase_if(recipe_.others, [&](const auto& one) { return is_flag(one, flag); });
-      std::erase_if(recipe_.notes,
-                    [&](const std::string& note) { return note.starts_with(fmt::format("--{}: ", flag)); });
-    }
-  }
-
-  static constexpr std::string_view kStageFlags[] = {
-      "pipeline-model-parallel-layout", "decoder-first-pipeline-num-layers",
-      "decoder-last-pipeline-num-layers", "account-for-embedding-in-pipeline-split",
-      "account-for-loss-in-pipeline-split"};
-  Recipe& recipe_;
-};
-
 }  // namespace
 
 Result<Recipe> read_megatron(std::string_view text) {
@@ -504,7 +387,7 @@ Result<Recipe> read_megatron(std::string_view text) {
   WEFT_TRY(words, split_words(text));
   WEFT_TRY(flags, read_flags(words, settings_in(Syntax::flags, text), recipe));
   WEFT_TRY_STATUS(read_sizes(flags, recipe));
-  WEFT_TRY_STATUS(UnevenStages(recipe).read());
+  WEFT_TRY_STATUS(read_uneven_stages(recipe));
   WEFT_TRY_STATUS(read_recomputation(flags, recipe));
   WEFT_TRY_STATUS(read_sharding(flags, recipe));
   WEFT_TRY_STATUS(needs(flags, "num-query-groups", "group-query-attention"));

@@ -3,7 +3,7 @@
 //   Et*7|(t*8|)*14t*7L     7, 8, .., 8, 7 layers on 16 virtual stages, with the embedding and the loss
 //
 //   E embedding, t a layer, m a layer that predicts further tokens, L loss; | between virtual stages in the order in
-//   which a micro-batch passes them; *3 repeats a letter or a group in parentheses; commas and spaces mean nothing
+//   which a micro-batch passes them; *3 repeats a letter or a group in parentheses; commas and spaces are ignored
 #pragma once
 #include <cstdint>
 #include <span>

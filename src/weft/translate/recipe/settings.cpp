@@ -100,4 +100,10 @@ std::string misspelling_hint(std::string_view word, std::span<const std::string_
   return found.empty() ? std::string() : fmt::format("did you mean '{}'?", found);
 }
 
+std::string_view without_quotes(std::string_view text) {
+  const bool quoted =
+      text.size() > 1 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front();
+  return quoted ? text.substr(1, text.size() - 2) : text;
+}
+
 }  // namespace weft::recipe

@@ -57,4 +57,7 @@ std::string_view misspelled(std::string_view word, std::span<const std::string_v
 // "did you mean 'NAME'?", or "".
 std::string misspelling_hint(std::string_view word, std::span<const std::string_view> known);
 
+// "text" or 'text' without its quotes; other text unchanged.
+std::string_view without_quotes(std::string_view text);
+
 }  // namespace weft::recipe

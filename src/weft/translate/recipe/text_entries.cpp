@@ -59,12 +59,6 @@ std::size_t value_end(std::string_view line, std::size_t begin, bool needs_blank
   return begin + trimmed(line.substr(begin)).size();
 }
 
-std::string unquoted(std::string_view text) {
-  if (text.size() >= 2 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front())
-    text = text.substr(1, text.size() - 2);
-  return std::string(text);
-}
-
 }  // namespace
 
 Entries Entries::read(Syntax syntax, std::string_view text) {
@@ -85,8 +79,8 @@ void Entries::read_flags(std::string_view text) {
   const std::vector<std::string_view> words = raw_words(text);
   std::size_t first = 0;
   // A text that begins with a flag has no launcher.
-  const auto program =
-      std::ranges::find_if(words, [](std::string_view word) { return unquoted(word).ends_with(".py"); });
+  const auto program = std::ranges::find_if(
+      words, [](std::string_view word) { return without_quotes(word).ends_with(".py"); });
   if (!words.empty() && !words.front().starts_with("--") && program != words.end())
     first = static_cast<std::size_t>(program - words.begin()) + 1;
   while (first < words.size() && !words[first].starts_with("--")) ++first;
@@ -158,7 +152,7 @@ void Entries::read_lines(std::string_view text) {
     } else if (!body.empty() && body.front() != '#' && mark != std::string_view::npos &&
                (toml || (body.front() != '-' && (mark + 1 == body.size() || body[mark + 1] == ' ')))) {
       const auto indent = static_cast<std::size_t>(body.data() - line.data());
-      const std::string key = unquoted(trimmed(body.substr(0, mark)));
+      const std::string key(without_quotes(trimmed(body.substr(0, mark))));
       std::size_t begin = indent + mark + 1;
       while (begin < line.size() && (line[begin] == ' ' || line[begin] == '\t')) ++begin;
       const std::size_t stop = value_end(line, begin, !toml);
@@ -213,7 +207,7 @@ void Entries::read_json(std::string_view text) {
     if (text[at] != '"') return;
     const std::size_t key_begin = at;
     skip_string();
-    const std::string key = unquoted(text.substr(key_begin, at - key_begin));
+    const std::string key(without_quotes(text.substr(key_begin, at - key_begin)));
     skip();
     if (at >= text.size() || text[at] != ':') return;
     ++at;
