@@ -19,6 +19,7 @@
 #include "weft/base/units.h"
 #include "weft/formats/gzip.h"
 #include "weft/predict/cost/plan_cost.h"
+#include "weft/predict/cost/roofline.h"
 #include "weft/predict/cost/uncertainty.h"
 #include "weft/translate/imports/hugging_face.h"
 #include "weft/translate/runs/run.h"
@@ -141,19 +142,16 @@ std::vector<std::pair<double, double>> by_stage(const std::vector<double>& ranks
   return made;
 }
 
-// The most that a device computes per second in the run's precision. Products in four bits are at most twice as fast as
-// in eight.
-double peak_of(const cluster::Device& device, recipe::Precision precision) {
-  using enum recipe::Precision;
-  const double eight = device.rate(cluster::Precision::f8);
-  if (precision == fp8) return eight;
-  if (precision == nvfp4) return 2 * eight;
-  return std::max(device.rate(cluster::Precision::bf16), device.rate(cluster::Precision::f16));
+// The peak rate of a device in the run's precision. NVFP4 products are at most twice as fast as f8 products.
+double peak_rate_of(const cluster::Device& device, recipe::Precision precision) {
+  if (precision == recipe::Precision::nvfp4) return 2 * cost::peak_rate(device, plan::DType::f8e4m3);
+  const bool is_f8 = precision == recipe::Precision::fp8;
+  return cost::peak_rate(device, is_f8 ? plan::DType::f8e4m3 : plan::DType::bf16);
 }
 
-// A step that is faster than its devices can multiply was not measured so: a degree or a batch of the row is wrong.
+// No step exceeds the peak rate of its devices: a degree or a batch of such a row is wrong.
 Status check_possible(const runs::Run& run, double flops, const cluster::Device& device) {
-  const double peak = peak_of(device, run.recipe.precision);
+  const double peak = peak_rate_of(device, run.recipe.precision);
   const double needed =
       run.step_seconds > 0 ? flops / (run.step_seconds * static_cast<double>(run.cluster.devices)) : 0;
   if (peak <= 0 || needed <= peak) return {};
