@@ -32,8 +32,10 @@ TEST(Simplicity, CountsEachAxisAndException) {
   auto apart = distribute::read_distribution("rank=2: slice b").value();
   apart.exceptions.push_back({"w", "rank", "d"});
   EXPECT_EQ(complexity_of(apart, {{"b"}, {}, {}, {}, {}}), 1);
-  // An axis of one rank is none.
+  // Axes with one rank do not count, and axes with the same use count once.
   EXPECT_EQ(complexity("node=1: slice h; gpu=2: slice b"), 0);
+  EXPECT_EQ(complexity("node=4: slice b, shard parameters; gpu=8: slice b, shard parameters"),
+            complexity("gpu=8: slice b, shard parameters"));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 namespace weft::search {
 namespace {
@@ -25,8 +26,13 @@ int complexity_of_axis(const distribute::AxisUse& use, const distribute::IndexRo
 
 int complexity_of(const distribute::Distribution& distribution, const distribute::IndexRoles& roles) {
   int parts = static_cast<int>(distribution.exceptions.size());
-  for (std::size_t a = 0; a < distribution.axes.size(); ++a)
-    if (distribution.mesh.axes[a].ranks > 1) parts += complexity_of_axis(distribution.axes[a], roles);
+  std::vector<distribute::AxisUse> counted;
+  for (std::size_t a = 0; a < distribution.axes.size(); ++a) {
+    const distribute::AxisUse& use = distribution.axes[a];
+    if (distribution.mesh.axes[a].ranks < 2 || std::ranges::find(counted, use) != counted.end()) continue;
+    parts += complexity_of_axis(use, roles);
+    counted.push_back(use);
+  }
   return parts;
 }
 
