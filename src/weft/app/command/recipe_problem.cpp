@@ -21,7 +21,7 @@ Result<PreparedText> prepare_text(const session::Session::State& state, const st
   auto prepared =
       planner::prepare(state, *parsed->script.statements.front()->as<language::syntax::Explain>().run,
                        planner::Purpose::plan, interrupted);
-  // Nobody wrote this text, so no place in it explains anything.
+  // The user did not write this statement, so positions in it would not help.
   if (!prepared.ok()) return user_error(prepared.error().message, prepared.error().hint);
   return PreparedText{std::move(*prepared), parsed};
 }

@@ -214,10 +214,10 @@ Answer explain_recipe(const Session::State& state, const Context& context, const
     return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   }
   if (!said.priced.price.fits)
-    state.warnings.add(fmt::format("{} does not fit", print(said.priced.spread.distribution)),
-                       user_error(fmt::format("a device needs {}, and {} are usable",
-                                              print_bytes(said.priced.price.needed_bytes),
-                                              print_bytes(pricer.problem().memory_bytes))));
+    state.warnings.add(
+        fmt::format("{} does not fit", print(said.priced.spread.distribution)),
+        user_error(fmt::format("needs {} per device, {} usable", print_bytes(said.priced.price.needed_bytes),
+                               print_bytes(pricer.problem().memory_bytes))));
   if (!said.lost.empty())
     state.warnings.add(
         fmt::format("{} cannot express all of {}", form_name(form), print(chosen)),

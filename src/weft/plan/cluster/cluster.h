@@ -36,7 +36,7 @@ constexpr std::size_t kShapes = 8;
 std::string_view name(Shape shape);  // as written after SHAPE: "torus"; empty for `unstated`
 std::optional<Shape> find_shape(std::string_view name);
 
-// What collectives among this many nodes reach of a link's bandwidth, as measured: large fabrics lose some of it.
+// The measured share of a link's bandwidth that collectives among this many nodes reach: large fabrics lose some of it.
 struct LinkShare {
   std::int64_t nodes = 2;
   double share = 1;
@@ -65,8 +65,8 @@ struct Axis {
   std::string name;
   std::int64_t size = 1;
   Link link;  // connects neighbours along this axis; has no name if none was declared
-  // Neighbours along it that share a node, where a collective takes devices of several nodes as one group. They are
-  // joined by the next axis's link, and each has its own port of this one.
+  // Consecutive devices along it that share a node, if the axis has several devices of each node. The next axis's link
+  // connects them, and each has its own port of this axis's link.
   std::int64_t per_node = 1;
 };
 

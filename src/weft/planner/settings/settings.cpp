@@ -477,8 +477,8 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return fmt::format("'{}'", settings.stack); }},
-    {"stack_products",
-     "format in which the stack multiplies by weights: f8, nvfp4, or plan, as the plan says", Decides::plan,
+    {"stack_products", "number format of the stack's products with weights: f8, nvfp4, or plan (unchanged)",
+     Decides::plan,
      [](Settings& settings, const Value& value) -> Status {
        for (const auto& [name, format] : kProductFormats)
          if (value.kind == ValueKind::word && value.text == name) {

@@ -124,8 +124,8 @@ class StagePlanner {
   // stages first, and without stages only if estimates suggest that this could be faster.
   Result<PlannedStep> searched() {
     constexpr double kFarQuicker = 0.5;
-    // Of large plans, one estimate without stages takes as long as the search with them, which has the known families of
-    // Megatron. So that comes first, and with little time it is the answer.
+    // For a large plan, one estimate without stages takes as long as the whole search with stages, which covers
+    // Megatron's families. So the search with stages runs first. If it uses up the time, its plan is the result.
     std::optional<Result<search::ChosenPipeline>> found;
     if (is_large() || needs_stages(prepared_)) {
       found = in_time_below(std::numeric_limits<double>::infinity());

@@ -27,7 +27,7 @@ struct Algorithm {
   double steps, sent;  // consecutive steps; bytes sent per rank
 };
 
-// A ring leaves each node once, and goes through all of the node's ports, a part of the data through each.
+// A ring crosses each node boundary once per channel, and the channels use different ports of the node.
 MeshLink with_all_ports(MeshLink link) {
   if (link.per_node == 1) return link;
   link.bytes_per_second *= link.per_node;
@@ -54,7 +54,7 @@ ExchangeCost price(const Algorithm& algorithm, const MeshLink& link) {
   return best;
 }
 
-// What goes to other nodes goes through the port, while the rest is on its way within the node.
+// Data for other nodes uses the port while the rest is exchanged within the node.
 ExchangeCost all_to_all(const MeshLink& link, double bytes) {
   const auto share = [&](std::int32_t others) { return static_cast<double>(others) / link.ranks * bytes; };
   ExchangeCost across = price({"all_to_all_direct", 1, share(link.ranks - link.per_node)}, link);

@@ -7,8 +7,8 @@
 //   one    permute            one message
 //   one    halo               a message to each neighbour, at once: the borders
 //
-// In a group with several devices of each node, a ring uses all of their ports, and an all-to-all sends through a port
-// only what goes to other nodes.
+// In a group with several devices of each node, a ring uses all of their ports, and an all-to-all sends only the data
+// for other nodes through them.
 //
 // Time is call + steps * step + sent / (reach * bandwidth), for the faster of two protocols. One
 // puts flags among the data: it starts early and has low bandwidth. The other streams.

@@ -84,7 +84,7 @@ struct Figures {
 
   bool is_narrow() const { return stack.product_format != cluster::ProductFormat::plan; }
 
-  // What a product takes in f8 or NVFP4, of its time in bf16.
+  // The time of a product in f8 or NVFP4, relative to bf16.
   double narrow_ratio(const program::MatrixProduct& product) const {
     if (!is_narrow()) return 1;
     const bool is_f8 = stack.product_format == cluster::ProductFormat::f8;
@@ -105,7 +105,7 @@ struct Figures {
     return f8_rate > bf16_rate ? bf16_rate / f8_rate : 1;
   }
 
-  // What it takes to write the operands of a product in eight or four bits.
+  // The time to write the operands of a product in eight or four bits.
   double quantize_seconds(const program::Unit& unit) const {
     if (!is_narrow()) return 0;
     double bytes = 0;

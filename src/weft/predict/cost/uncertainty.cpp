@@ -51,7 +51,7 @@ Uncertainty step_uncertainty(const cluster::Cluster& cluster, bool has_experts) 
     sources.push_back({cluster.device.step_error, fmt::format("rates of {} in training", cluster.device.name),
                        "weft profile"});
   if (has_experts)
-    sources.push_back({kRoutingError, "how evenly tokens choose experts", "weft improve --measured"});
+    sources.push_back({kRoutingError, "how evenly tokens are routed to experts", "weft improve --measured"});
   const bool across = cluster.axes.size() > 1 && cluster.axes.front().size > 1;
   if (across && stack.step_error == 0)
     sources.push_back({kFabricError, "links across nodes", "CREATE CLUSTER .. FROM nccl-tests logs"});

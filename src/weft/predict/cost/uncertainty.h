@@ -17,7 +17,7 @@ struct Uncertainty {
   std::string measure;      // what would halve it
 };
 
-// `has_experts`: tokens choose them, so how many each of them gets is not known before the run.
+// `has_experts`: the number of tokens per expert is not known before the run.
 Uncertainty step_uncertainty(const cluster::Cluster& cluster, bool has_experts = false);
 Uncertainty memory_uncertainty(const cluster::Cluster& cluster);
 

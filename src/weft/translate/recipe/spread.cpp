@@ -157,7 +157,7 @@ std::optional<cluster::Cluster> with_stages_outside(const cluster::Cluster& clus
 }
 
 // The same devices, with the experts' ranks on the outer axis alone: launchers exchange tokens among all of them at once.
-// A plan for an inner and an outer axis would exchange them once per axis, and again for their order.
+// A plan for an inner and an outer axis would exchange them once per axis, and once more to restore their order.
 std::optional<cluster::Cluster> with_experts_outside(const cluster::Cluster& cluster, const IndexRoles& roles,
                                                      const std::vector<Degree>& degrees,
                                                      const std::vector<Laid>& laid) {
