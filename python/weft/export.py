@@ -4,9 +4,10 @@ Converts the model of a PyTorch script to WeftQL and writes its weights as safet
 The script defines
 
     model     a torch.nn.Module; --model selects another name
-    inputs    a tuple of example inputs
-    loss      optional: loss(output, *targets), with `targets`, a tuple of tensors. Without it, the
-              model's output is the module's result, which is a loss if it is a scalar
+    inputs    a tuple of example inputs, or a dict of them by name
+    loss      optional: loss(result, *targets), with `targets`, a tuple of tensors. Without it, the
+              model's output is the module's result, which is a loss if it is a scalar; of several
+              results, the loss, the logits or the first
 
 The script runs like an imported module, so code under `if __name__ == "__main__"` does not run.
 Shapes are those of the inputs. The graph is written as ONNX, which `weft import` reads, folding
@@ -29,7 +30,7 @@ except ImportError:
 
 from . import _library
 from .lower import Lowering, without_prefix
-from .trace import NotUnderstood, WithLoss, argument_names, trace
+from .trace import Called, NotUnderstood, argument_names, trace
 
 
 def as_tuple(value):
@@ -45,19 +46,18 @@ def find_program(given):
 
 def export_onnx(model, inputs, path, name="model", loss=None, targets=()):
     """Writes the ONNX file of a module. Returns notes on what was left out."""
-    inputs, targets = as_tuple(inputs), as_tuple(targets)
-    names = argument_names(model.forward, len(inputs))
-    module = model
+    by_name = list(inputs) if isinstance(inputs, dict) else None
+    inputs, targets = as_tuple(tuple(inputs.values()) if by_name else inputs), as_tuple(targets)
+    names = by_name or argument_names(model.forward, len(inputs))
     if loss is not None:
-        # The first argument of a loss is the model's output.
+        # The first argument of a loss is the model's result.
         targeted = argument_names(loss.forward if isinstance(loss, torch.nn.Module) else loss, len(targets) + 1)[1:]
-        module = WithLoss(model, loss, len(inputs))
         names = names + [one if one not in names else one + "_target" for one in targeted]
     notes = set()
-    traced = trace(module, inputs + targets, names, notes)
-    if loss is not None:  # tensors keep their names within the model
-        traced.sources = {node: (kind, own if kind == "input" else without_prefix(own, "model."), tensor)
-                          for node, (kind, own, tensor) in traced.sources.items()}
+    traced = trace(Called(model, len(inputs), by_name, loss, notes), inputs + targets, names, notes)
+    # Tensors keep their names within the model.
+    traced.sources = {node: (kind, own if kind == "input" else without_prefix(own, "model."), tensor)
+                      for node, (kind, own, tensor) in traced.sources.items()}
     lowering = Lowering(traced, name)
     lowering.run().save(path)
     return sorted(notes) + lowering.notes

@@ -65,48 +65,60 @@ class OnnxFile:
 
     def __init__(self, name):
         self.name = name
-        self.nodes = []  # (operation, name, inputs, outputs, attributes)
+        self.nodes = []  # (operation, name, inputs, outputs, attributes); an operation may be DOMAIN.NAME
         self.tensors = {}  # by name; data may be a function that returns the bytes
         self.inputs = []  # (name, kind, shape)
         self.outputs = []  # (name, shape)
 
-    def add(self, operation, inputs, output, name="", **attributes):
-        self.nodes.append((operation, name, list(inputs), output, attributes))
+    def add(self, operation, inputs, outputs, name="", **attributes):
+        """`outputs`: a name, or several."""
+        outputs = [outputs] if isinstance(outputs, str) else list(outputs)
+        self.nodes.append((operation, name, list(inputs), outputs, attributes))
 
     def tensor(self, name, kind, shape, data):
         self.tensors[name] = Tensor(kind, tuple(shape), data)
 
     def fixed(self, name, shape, data):
         """Adds a constant, which is not trained."""
-        self.nodes.append(("Constant", "", [], name, {"value": Tensor(FLOAT, tuple(shape), data)}))
+        self.nodes.append(("Constant", "", [], [name], {"value": Tensor(FLOAT, tuple(shape), data)}))
 
     def rename(self, value, name):
         """Renames a value; a value that no node computes gets an Identity node."""
-        if not any(node[3] == value for node in self.nodes):
+        if not any(value in node[3] for node in self.nodes):
             self.add("Identity", [value], name)
             return
-        self.nodes = [(operation, own, [name if one == value else one for one in inputs],
-                       name if output == value else output, attributes)
-                      for operation, own, inputs, output, attributes in self.nodes]
+        def renamed(names):
+            return [name if one == value else one for one in names]
+
+        self.nodes = [(operation, own, renamed(inputs), renamed(outputs), attributes)
+                      for operation, own, inputs, outputs, attributes in self.nodes]
 
     def drop_unread(self):
-        """Removes nodes and tensors that no output depends on."""
+        """Removes nodes and tensors that no output depends on. Returns the names of the tensors."""
         needed = {name for name, _ in self.outputs}
         kept = []
         for node in reversed(self.nodes):
-            if node[3] in needed:
+            if any(one in needed for one in node[3]):
                 needed.update(node[2])
                 kept.append(node)
         self.nodes = kept[::-1]
+        unread = [name for name in self.tensors if name not in needed]
         self.tensors = {name: tensor for name, tensor in self.tensors.items() if name in needed}
+        return unread
 
     def save(self, path):
         """Writes `path`, and `path`.data if there are large tensors. Returns the files written."""
         beside = path + ".data"
         graph = bytearray()
-        for operation, name, inputs, output, attributes in self.nodes:
-            node = b"".join(text(1, one) for one in inputs) + text(2, output) + text(3, name) + text(4, operation)
+        domains = {""}
+        for operation, name, inputs, outputs, attributes in self.nodes:
+            *domain, operation = operation.split(".")
+            node = b"".join(text(1, one) for one in inputs) + b"".join(text(2, one) for one in outputs)
+            node += text(3, name) + text(4, operation)
             node += b"".join(text(5, attribute(key, value)) for key, value in attributes.items())
+            if domain:
+                node += text(7, domain[0])
+                domains.update(domain)
             graph += text(1, node)
         graph += text(2, self.name)
         offset = 0
@@ -127,7 +139,8 @@ class OnnxFile:
             for name, kind, shape in values:
                 dims = b"".join(text(1, whole(1, dim)) for dim in shape)
                 graph += text(field, text(1, name) + text(2, text(1, whole(1, kind) + text(2, dims))))
-        model = whole(1, IR_VERSION) + text(2, "weft.export") + text(7, bytes(graph)) + text(8, text(1, "") + whole(2, OPSET))
+        model = whole(1, IR_VERSION) + text(2, "weft.export") + text(7, bytes(graph))
+        model += b"".join(text(8, text(1, one) + whole(2, 1 if one else OPSET)) for one in sorted(domains))
         with open(path, "wb") as file:
             file.write(model)
         if offset:

@@ -11,6 +11,8 @@ import traceback
 
 import torch
 
+from .trace_experts import as_operators
+
 
 class NotUnderstood(Exception):
     """An operation that WeftQL does not support, with its source location."""
@@ -35,15 +37,35 @@ class Traced:
         return tensor, None
 
 
-class WithLoss(torch.nn.Module):
-    """A module followed by a loss of its output."""
+class Called(torch.nn.Module):
+    """A module that is called by position or by name, of whose results one is read, or a loss of it."""
 
-    def __init__(self, model, loss, inputs):
+    def __init__(self, model, count, names=None, loss=None, notes=None):
         super().__init__()
-        self.model, self.loss, self.inputs = model, loss, inputs
+        self.model, self.loss = model, loss
+        self.count, self.names, self.notes = count, names, notes
 
     def forward(self, *given):
-        return self.loss(self.model(*given[: self.inputs]), *given[self.inputs :])
+        inputs, targets = given[: self.count], given[self.count :]
+        result = self.model(*inputs) if self.names is None else self.model(**dict(zip(self.names, inputs)))
+        return one_result(result, self.notes) if self.loss is None else self.loss(result, *targets)
+
+
+def one_result(result, notes=None):
+    """The tensor to read of a module's results: a loss, the logits, or the first."""
+    if isinstance(result, torch.Tensor):
+        return result
+    named = dict(result.items()) if hasattr(result, "items") else {}
+    if not named and isinstance(result, (tuple, list)):
+        named = {f"result {i}": one for i, one in enumerate(result)}
+    found = {name: one for name, one in named.items() if isinstance(one, torch.Tensor)}
+    if not found:
+        raise NotUnderstood(f"expected a result with a tensor, found {type(result).__name__}")
+    name = next((one for one in ("loss", "logits") if one in found), next(iter(found)))
+    others = [one for one in named if one != name and named[one] is not None]
+    if notes is not None and others:
+        notes.add(f"the model's output is {name}; left out: {', '.join(others)}")
+    return found[name]
 
 
 def argument_names(function, count, skip=()):
@@ -99,8 +121,22 @@ def with_places(create_node):
     return create
 
 
+# Operators that are lowered as they are, where torch can keep them.
+KEPT = ("scaled_dot_product_attention", "silu", "softplus", "hardswish", "leaky_relu")
+
+
+def core_operators(program):
+    if not hasattr(torch.export, "default_decompositions"):
+        return program.run_decompositions()
+    table = torch.export.default_decompositions()
+    for operator in list(table):
+        if str(operator).split(".")[1:2] and str(operator).split(".")[1] in KEPT:
+            table.pop(operator)
+    return program.run_decompositions(table)
+
+
 def traced_by_export(module, inputs, names):
-    program = torch.export.export(module, tuple(inputs)).run_decompositions()
+    program = core_operators(torch.export.export(module, tuple(inputs)))
     signature = program.graph_signature
     sources = {}
     given = iter(zip(names, inputs))
@@ -143,12 +179,27 @@ def without_dropout(notes):
         torch.nn.functional.dropout = before
 
 
+@contextlib.contextmanager
+def without_cache(module):
+    """Models of transformers return keys and values for the next call: they are not traced."""
+    configurations = [one.config for one in module.modules() if getattr(getattr(one, "config", None), "use_cache", False)]
+    for one in configurations:
+        one.use_cache = False
+    try:
+        yield
+    finally:
+        for one in configurations:
+            one.use_cache = True
+
+
 def trace(module, inputs, names, notes):
     """Raises NotUnderstood if control flow depends on data. Adds to the set `notes`."""
     how = traced_by_export if hasattr(torch, "export") and hasattr(torch.export, "export") else traced_by_calls
     try:
-        with without_dropout(notes):
+        with without_dropout(notes), without_cache(module), as_operators(module):
             return how(module, inputs, names)
+    except NotUnderstood:
+        raise
     except Exception as error:  # torch's exception types differ by version
         place = place_of(traceback.extract_tb(error.__traceback__))
         told = str(error).strip().split("\n")[0]

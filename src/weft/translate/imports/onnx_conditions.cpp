@@ -74,8 +74,10 @@ Status OnnxResolver::add_cast() {
         fmt::format("to: expected float, double, float16, bfloat16, int32, int64 or bool, found type {}",
                     whole("to", 0)));
   WEFT_TRY(x, operand(0));
-  if (whole_.contains(x) || model_.positions.contains(x))
-    return to_whole ? alias() : user_error("positions and labels stay whole numbers");
+  if (whole_.contains(x) || model_.positions.contains(x)) {
+    if (to_whole) return alias();
+    return to_bool ? user_error("expected numbers, found positions or labels") : number_of(x);
+  }
   if (to_whole)
     return user_error("a cast to whole numbers drops fractions",
                       "whole numbers are inputs: positions or labels");

@@ -222,7 +222,8 @@ Status OnnxResolver::add(const OnnxNode& node) {
   }
   // Integers may only be looked up or compared; no arithmetic is supported on them.
   const bool takes_wholes = node.operation == "Gather" || node.operation == "SoftmaxCrossEntropyLoss" ||
-                            node.operation == "Cast" || node.operation == "Identity";
+                            node.operation == "Cast" || node.operation == "Identity" ||
+                            node.operation.starts_with("weft.Expert");
   for (const std::string& input : node.inputs)
     if (const auto value = at_.find(input); value != at_.end() && !takes_wholes)
       if (model_.positions.contains(value->second) ||
@@ -239,44 +240,27 @@ Status OnnxResolver::check_attributes(const OnnxNode& node) {
     OnnxKind kind;
   };
   using enum OnnxKind;
-  constexpr Attribute kAttributes[] = {{"allowzero", whole},
-                                       {"alpha", number},
-                                       {"approximate", word},
-                                       {"auto_pad", word},
-                                       {"axes", wholes},
-                                       {"axis", whole},
-                                       {"beta", number},
-                                       {"ceil_mode", whole},
-                                       {"count_include_pad", whole},
-                                       {"dilations", wholes},
-                                       {"end", whole},
-                                       {"epsilon", number},
-                                       {"equation", word},
-                                       {"group", whole},
-                                       {"ignore_index", whole},
-                                       {"keepdims", whole},
-                                       {"kernel_shape", wholes},
-                                       {"momentum", number},
-                                       {"noop_with_empty_axes", whole},
-                                       {"num_outputs", whole},
-                                       {"output_padding", wholes},
-                                       {"output_shape", wholes},
-                                       {"pads", wholes},
-                                       {"perm", wholes},
-                                       {"reduction", word},
-                                       {"saturate", whole},
-                                       {"seed", whole},
-                                       {"start", whole},
-                                       {"stash_type", whole},
-                                       {"storage_order", whole},
-                                       {"strides", wholes},
-                                       {"to", whole},
-                                       {"training_mode", whole},
-                                       {"transA", whole},
-                                       {"transB", whole},
-                                       {"value", tensor},
-                                       {"value_float", number},
-                                       {"value_int", whole},
+  constexpr Attribute kAttributes[] = {{"allowzero", whole},     {"alpha", number},
+                                       {"approximate", word},    {"auto_pad", word},
+                                       {"axes", wholes},         {"axis", whole},
+                                       {"beta", number},         {"capacity", whole},
+                                       {"ceil_mode", whole},     {"count_include_pad", whole},
+                                       {"dilations", wholes},    {"end", whole},
+                                       {"epsilon", number},      {"equation", word},
+                                       {"experts", whole},       {"group", whole},
+                                       {"ignore_index", whole},  {"keepdims", whole},
+                                       {"kernel_shape", wholes}, {"momentum", number},
+                                       {"largest", whole},       {"noop_with_empty_axes", whole},
+                                       {"num_outputs", whole},   {"output_padding", wholes},
+                                       {"output_shape", wholes}, {"pads", wholes},
+                                       {"perm", wholes},         {"reduction", word},
+                                       {"saturate", whole},      {"seed", whole},
+                                       {"sorted", whole},        {"start", whole},
+                                       {"stash_type", whole},    {"storage_order", whole},
+                                       {"strides", wholes},      {"to", whole},
+                                       {"training_mode", whole}, {"transA", whole},
+                                       {"transB", whole},        {"value", tensor},
+                                       {"value_float", number},  {"value_int", whole},
                                        {"value_ints", wholes}};
   constexpr std::pair<std::string_view, std::string_view> kFoldedOnly[] = {
       {"Constant", "value value_float value_int value_ints"},
@@ -411,9 +395,13 @@ const std::vector<OnnxResolver::Operator>& OnnxResolver::operators() {
       {"Squeeze", &OnnxResolver::add_squeeze},
       {"Sub", &OnnxResolver::add_sub},
       {"Tanh", &OnnxResolver::add_tanh},
+      {"TopK", &OnnxResolver::add_top_k, "axis largest sorted"},
       {"Transpose", &OnnxResolver::add_transpose, "perm"},
       {"Unsqueeze", &OnnxResolver::add_unsqueeze},
-      {"Where", &OnnxResolver::add_where}};
+      {"Where", &OnnxResolver::add_where},
+      {"weft.ExpertMix", &OnnxResolver::add_expert_mix},
+      {"weft.ExpertSend", &OnnxResolver::add_expert_send},
+      {"weft.ExpertSlots", &OnnxResolver::add_expert_slots, "capacity experts"}};
   return kOperators;
 }
 

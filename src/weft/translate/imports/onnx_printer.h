@@ -46,6 +46,9 @@ class OnnxPrinter {
     bool alone = false;             // needs its own entry: its clauses would apply to all sources
   };
 
+  void unite(const std::string& name, const std::string& kept);
+  // Whether `name`, which is not that of this index of the repeated layer, is that of another one.
+  bool is_other_index(const std::string& name, const std::string& of_layer) const;
   static bool holds(const Names& names, const std::string& name) {
     return std::ranges::find(names, name) != names.end();
   }
@@ -91,6 +94,8 @@ class OnnxPrinter {
   Piece reduce(std::size_t n, const ModelNode& node, const Names& wanted);
   Result<Piece> broadcast(const ModelNode& node, const ModelShape& to, const Names& wanted);
   Piece einsum(const ModelNode& node, const Names& wanted);
+  Piece experts(std::size_t n, const ModelNode& node, Names wanted);
+  void name_sizes(std::size_t n);
   Piece conv2d_transpose(std::size_t n, const ModelNode& node, const Names& wanted);
   void add_bias(Piece& piece, std::size_t n, const Names& wanted);
   void rename_sizes(std::size_t n);

@@ -172,6 +172,16 @@ class OnnxResolver {
   Result<std::set<std::size_t>> reduced_axes(std::size_t rank) const;
   Status add_einsum();
 
+  // Mixtures of experts: onnx_experts.cpp.
+  ModelNode labelled(std::vector<std::uint32_t> operands, std::vector<std::vector<std::size_t>> labels,
+                     std::string form);
+  Status add_top_k();
+  Status add_expert_slots();
+  Status add_expert_send();
+  Status add_expert_mix();
+  Result<std::uint32_t> slots(std::size_t i) const;
+  Status number_of(std::uint32_t x);
+
   // Data movement.
   // x from `begin` to before `end`: the node's output, or an intermediate if `output` is empty.
   Result<std::uint32_t> cut(std::uint32_t x, std::size_t along, std::int64_t begin, std::int64_t end,
@@ -197,11 +207,12 @@ class OnnxResolver {
   OnnxModel model_;
   std::map<std::string, std::uint32_t, std::less<>> at_;
   std::map<std::string, Folded, std::less<>> folded_;
-  std::set<std::uint32_t> conditions_;  // boolean values
-  std::set<std::uint32_t> stored_;      // boolean inputs and tensors of the file, stored as 1 or 0
-  std::set<std::uint32_t> whole_;       // integer values: labels, also reshaped
-  std::string loss_;                    // the loss's name in the file
-  std::uint32_t loss_of_ = 0;           // the scores, or the operand of a mean
+  std::set<std::uint32_t> conditions_;           // boolean values
+  std::set<std::uint32_t> stored_;               // boolean inputs and tensors of the file, stored as 1 or 0
+  std::set<std::uint32_t> whole_;                // integer values: labels, also reshaped
+  std::map<std::uint32_t, std::int64_t> slots_;  // by result of ExpertSlots: the number of slots per b
+  std::string loss_;                             // the loss's name in the file
+  std::uint32_t loss_of_ = 0;                    // the scores, or the operand of a mean
 };
 
 }  // namespace weft::imports

@@ -10,6 +10,10 @@ namespace weft::imports {
 
 Status OnnxResolver::reshape_to(ModelShape result) {
   WEFT_TRY(x, operand(0));
+  if (shape(x).empty() && result.empty()) return alias();
+  if (shape(x).empty() || result.empty())
+    return user_error(fmt::format("expected tensors of one dim or more, found a reshape of {} to {}",
+                                  formats::print_shape(shape(x)), formats::print_shape(result)));
   WEFT_TRY_STATUS(push(made(Operation::reshape, {x}), std::move(result), "shaped"));
   if (whole_.contains(x)) whole_.insert(model_.file.result(model_.file.nodes.size() - 1));
   return {};

@@ -55,6 +55,7 @@ Result<OnnxText> OnnxPrinter::print(std::string_view kind) {
       continue;
     }
     rename_sizes(n);
+    name_sizes(n);
     WEFT_TRY(piece, piece_of(n));
     if (uses_[value] == 1 && !piece.alone && is_read_inline(value))
       pieces_.emplace(value, std::move(piece));
@@ -70,12 +71,23 @@ Result<OnnxText> OnnxPrinter::print(std::string_view kind) {
   return made;
 }
 
-// A reshape's result declares the indices that are merged or split. If the text has such a name
-// with another size, the index gets another name.
+// The result of a reshape declares the indices that are merged or split, that of a broadcast those that
+// are repeated. If the text has such a name with another size, the index gets another name.
 void OnnxPrinter::rename_sizes(std::size_t n) {
-  if (file_.nodes[n].operation != Operation::reshape) return;
+  const Operation operation = file_.nodes[n].operation;
+  if (operation != Operation::reshape && operation != Operation::broadcast) return;
   const std::uint32_t value = file_.result(n);
   const ModelShape& to = file_.shape(value);
+  if (operation == Operation::broadcast) {
+    const ModelShape& from = file_.shape(file_.nodes[n].operands[0]);
+    for (std::size_t d = 0; d < to.size(); ++d) {
+      const bool kept = d >= to.size() - from.size() && from[d - (to.size() - from.size())] == to[d];
+      const auto declared = sizes_.find(names_[value][d]);
+      if (!kept && declared != sizes_.end() && declared->second != to[d])
+        names_[value][d] = free_name({}, names_[value]);
+    }
+    return;
+  }
   for (const formats::ReshapeBlock& block :
        formats::reshape_blocks(file_.shape(file_.nodes[n].operands[0]), to)) {
     if (block.from_count == 1 && block.to_count == 1) continue;
@@ -203,6 +215,35 @@ void OnnxPrinter::calls(std::string layer, std::vector<Names> arguments) {
   for (std::size_t i = 0; i < shared.size(); ++i)
     if (shared[i] < file_.inputs + file_.weights && uses_[shared[i]] == 2)
       names_[shared[i]] = layer_arguments_[i + 1];
+  // An index of several arguments is one index outside, too.
+  std::map<std::string, std::string> outer;
+  const std::uint32_t first = file_.nodes[model_.repeated->node].operands[0];
+  for (std::size_t i = 0; i <= shared.size(); ++i) {
+    const Names& inner = layer_arguments_[i];
+    for (std::size_t d = 0; d < inner.size(); ++d) {
+      const std::string name = names_[i == 0 ? first : shared[i - 1]][d];
+      const std::string& kept = outer.emplace(inner[d], name).first->second;
+      if (kept != name) unite(name, kept);
+    }
+  }
+  // An index that is called as another one of the layer's gets a name of its own.
+  Names& x = names_[file_.nodes[model_.repeated->node].operands[0]];
+  for (std::size_t d = 0; d < x.size(); ++d)
+    if (is_other_index(x[d], layer_arguments_[0][d])) x[d] = free_name({}, x);
+  names_[file_.result(model_.repeated->node)] = x;
+}
+
+// Calls an index by another one's name, unless a value has both.
+void OnnxPrinter::unite(const std::string& name, const std::string& kept) {
+  if (std::ranges::any_of(names_,
+                          [&](const Names& names) { return holds(names, name) && holds(names, kept); }))
+    return;
+  for (Names& names : names_) std::ranges::replace(names, name, kept);
+}
+
+bool OnnxPrinter::is_other_index(const std::string& name, const std::string& of_layer) const {
+  return name != of_layer &&
+         std::ranges::any_of(layer_arguments_, [&](const Names& names) { return holds(names, name); });
 }
 
 void OnnxPrinter::repeat(std::size_t n) {
@@ -215,8 +256,15 @@ void OnnxPrinter::repeat(std::size_t n) {
   const std::vector<std::uint32_t>& shared = model_.repeated->shared;
   for (std::size_t i = 0; i < shared.size(); ++i) {
     Names names = names_[shared[i]];
-    for (std::size_t d = 0; d < names.size(); ++d)
-      names[d] = outside.emplace(layer_arguments_[i + 1][d], names[d]).first->second;
+    for (std::size_t d = 0; d < names.size(); ++d) {
+      const std::string& index = layer_arguments_[i + 1][d];
+      const bool taken =
+          is_other_index(names[d], index) || std::ranges::any_of(outside, [&](const auto& pair) {
+            return pair.first != index && pair.second == names[d];
+          });
+      if (!outside.contains(index)) outside.emplace(index, taken ? free_name({}, names) : names[d]);
+      names[d] = outside.at(index);
+    }
     arguments.push_back(entry_[shared[i]] + under(names_[shared[i]], names));
   }
   body_.with(entry_[x], fmt::format("SELECT * FROM {}({})", layer_, fmt::join(arguments, ", ")),

@@ -1,0 +1,297 @@
+"""Elementwise operators and masks."""
+
+import torch
+
+from .graph import Lowering, Value, groups_of, lowers, narrowed
+from .shapes import linear_behind, same
+
+LEAST_MASK = -1e9  # acts as minus infinity in a softmax; a file cannot hold infinity
+
+
+def two(self, node, operation, a, b, alpha=1):
+    shape = self.shape(node)
+
+    def value(one):
+        if not isinstance(one, torch.fx.Node):
+            return Value(self.constant(one), ())
+        return self.narrow(one, shape) if not self.is_whole(one) else self.numbers(one)
+
+    left, right = value(a), value(b)
+    alike = [self.loose(one) for one in (a, b)
+             if isinstance(one, torch.fx.Node) and self.shape(one) == shape and not self.is_whole(one)]
+    apart = rows_apart(self, a, b)
+    if len(alike) == 2 and alike[0].shape == alike[1].shape:  # rows may keep their separate dims
+        left, right, shape = *alike, alike[0].shape
+    elif apart is not None:
+        left, right = apart
+        shape = broadcast(left.shape, right.shape)
+    else:
+        left, right, shape = split_alike(self, a, b, left, right, shape)
+    if alpha != 1:
+        right = self.emit("Mul", [right.name, self.constant(alpha)], right.shape)
+    self.values[node] = self.emit(operation, [left.name, right.name], broadcast(left.shape, right.shape), node)
+    if self.values[node].shape != shape:  # both are repeated
+        self.give_narrow(node, self.values.pop(node))
+    # A bias added by a separate operator.
+    behind = linear_behind(self, a) if operation == "Add" and isinstance(a, torch.fx.Node) and b in self.parameters else None
+    if behind is not None and behind.meta["linear"][2] is None and len(self.shape(b)) == 1:
+        node.meta["linear"] = (*behind.meta["linear"][:2], right.name)
+        node.meta["bias"] = self.parameters[b]
+
+
+def rows_apart(self, a, b):
+    """Both values, if the same leading dims are split in both: [b, s, k] and [b, s, 1]."""
+    values = []
+    for one in (a, b):
+        if not isinstance(one, torch.fx.Node) or one in self.constants or one in self.later or self.is_whole(one):
+            return None
+        values.append((self.loose(one).shape, self.shape(one)))
+    splits = [groups_of(*pair) for pair in values]
+    if None in splits or splits[0] != splits[1] or all(len(group) == 1 for group in splits[0]):
+        return None
+    same_rows = all(x == y for d, group in enumerate(splits[0]) if len(group) > 1
+                    for x, y in zip(values[0][0][group[0] : group[-1] + 1], values[1][0][group[0] : group[-1] + 1]))
+    return [self.loose(one) for one in (a, b)] if same_rows else None
+
+
+def split_alike(self, a, b, left, right, shape):
+    """Where one operand's dims are split and the other has size 1 there, both are split."""
+    for one, other, swapped in ((a, right, False), (b, left, True)):
+        if not isinstance(one, torch.fx.Node) or one in self.constants or one in self.later or self.shape(one) != shape:
+            continue
+        value = self.loose(one)
+        groups = groups_of(value.shape, shape)
+        sizes = (1,) * (len(shape) - len(other.shape)) + tuple(other.shape)
+        if groups is None or value.shape == shape or self.is_whole(one) or len(other.shape) > len(shape):
+            continue
+        if any(len(group) > 1 and size != 1 for group, size in zip(groups, sizes)):
+            continue
+        split = tuple(dim for group, size in zip(groups, sizes) for dim in ([size] if len(group) == 1 else [1] * len(group)))
+        wide = other if not other.shape or split == other.shape else self.reshaped(other, split)
+        if all(size == 1 for size in sizes[: len(shape) - len(other.shape)]) and len(other.shape) <= 1:
+            wide = other  # the last dim alone, which is not split
+        return (wide, value, value.shape) if swapped else (value, wide, value.shape)
+    return left, right, shape
+
+
+def broadcast(a, b):
+    rank = max(len(a), len(b))
+    wide = [(1,) * (rank - len(shape)) + tuple(shape) for shape in (a, b)]
+    return tuple(max(pair) if 0 not in pair else 0 for pair in zip(*wide))
+
+
+def table(self, node):
+    """A constant with size 1 for dims along which it repeats itself."""
+    known = narrowed(self.constants[node])
+    return Value(self.constant(known), tuple(known.shape))
+
+
+def is_whole(self, node):
+    """Whether these are integers of an input, or positions from topk."""
+    if node in self.constants or node in self.later:
+        return False
+    return self.loose(node).name in self.whole_inputs | self.whole_values
+
+
+def numbers(self, node):
+    """Integers as floating-point numbers."""
+    value = self.loose(node)
+    if not is_whole(self, node):
+        return value
+    if ("number", value.name) not in self.values:
+        self.values[("number", value.name)] = self.emit("Cast", [value.name], value.shape, node, to=1)
+    return self.values[("number", value.name)]
+
+
+@lowers("_to_copy", "to")
+def converted(self, node, x, *_, **given):
+    """Floating-point types are those of the plan; conditions become numbers, and numbers conditions."""
+    before, after = (one.meta["val"].dtype if hasattr(one.meta.get("val"), "dtype") else None for one in (x, node))
+    if before != after and torch.bool in (before, after) and x not in self.parameters:
+        value = self.loose(x)
+        self.values[node] = self.emit("Cast", [value.name], value.shape, node, to=9 if after == torch.bool else 1)
+    else:
+        same(self, node, x)
+
+
+Lowering.two, Lowering.table, Lowering.is_whole, Lowering.numbers = two, table, is_whole, numbers
+
+
+def between(name, operation):
+    @lowers(name)
+    def lower(self, node, a, b, alpha=1, **_):
+        self.two(node, operation, a, b, alpha)
+
+
+for _name, _operation in (("add", "Add"), ("sub", "Sub"), ("mul", "Mul"), ("div", "Div"), ("maximum", "Max"),
+                          ("minimum", "Min")):
+    between(_name, _operation)
+
+
+def compared(name, operation, negated=False):
+    @lowers(name)
+    def lower(self, node, a, b):
+        self.two(node, operation, a, b)
+        if negated:
+            value = self.loose(node)
+            self.values[node] = self.emit("Not", [value.name], value.shape, node)
+
+
+for _name, _operation in (("gt", "Greater"), ("ge", "GreaterOrEqual"), ("lt", "Less"), ("le", "LessOrEqual"),
+                          ("eq", "Equal"), ("bitwise_and", "And"), ("logical_and", "And"), ("bitwise_or", "Or"),
+                          ("logical_or", "Or")):
+    compared(_name, _operation)
+compared("ne", "Equal", negated=True)
+
+
+@lowers("bitwise_not", "logical_not")
+def inverted(self, node, x):
+    activation(self, node, "Not", x)
+
+
+@lowers("rsub")
+def from_number(self, node, x, number, alpha=1):
+    self.two(node, "Sub", number, x, alpha)
+
+
+def activation(self, node, operation, x, *others, **attributes):
+    # Elementwise: rows may keep their separate dims.
+    value = self.loose(x)
+    self.values[node] = self.emit(operation, [value.name, *others], value.shape, node, **attributes)
+
+
+def function(name, operation):
+    @lowers(name)
+    def lower(self, node, x, *_, **__):
+        activation(self, node, operation, x)
+
+
+for _name, _operation in (("relu", "Relu"), ("sigmoid", "Sigmoid"), ("tanh", "Tanh"), ("erf", "Erf"), ("sqrt", "Sqrt"),
+                          ("exp", "Exp"), ("log", "Log"), ("neg", "Neg"), ("abs", "Abs"), ("sin", "Sin"), ("cos", "Cos"),
+                          ("reciprocal", "Reciprocal"), ("softplus", "Softplus"), ("hardswish", "HardSwish")):
+    function(_name, _operation)
+
+
+@lowers("silu")
+def silu(self, node, x):
+    value = self.loose(x)
+    gate = self.emit("Sigmoid", [value.name], value.shape, node)
+    self.values[node] = self.emit("Mul", [value.name, gate.name], value.shape, node)
+
+
+@lowers("rsqrt")
+def rsqrt(self, node, x):
+    activation(self, node, "Sqrt", x)
+    self.values[node] = self.emit("Reciprocal", [self.values[node].name], self.values[node].shape, node)
+
+
+@lowers("log1p")
+def log1p(self, node, x):
+    value = self.loose(x)
+    more = self.emit("Add", [value.name, self.constant(1)], value.shape, node)
+    self.values[node] = self.emit("Log", [more.name], value.shape, node)
+
+
+@lowers("expm1")
+def expm1(self, node, x):
+    value = self.loose(x)
+    power = self.emit("Exp", [value.name], value.shape, node)
+    self.values[node] = self.emit("Sub", [power.name, self.constant(1)], value.shape, node)
+
+
+@lowers("gelu")
+def gelu(self, node, x, approximate="none"):
+    activation(self, node, "Gelu", x, approximate=approximate)
+
+
+@lowers("leaky_relu")
+def leaky_relu(self, node, x, slope=0.01):
+    activation(self, node, "LeakyRelu", x, alpha=float(slope))
+
+
+@lowers("hardtanh", "clamp", "clip")
+def clamp(self, node, x, least=None, most=None):
+    if least is not None and most is not None:
+        activation(self, node, "Clip", x, self.constant(least), self.constant(most))
+    elif least is not None:
+        activation(self, node, "Max", x, self.constant(least))
+    else:
+        activation(self, node, "Min", x, self.constant(most))
+
+
+@lowers("clamp_min")
+def clamp_min(self, node, x, least):
+    clamp(self, node, x, least)
+
+
+@lowers("pow.Tensor_Scalar", "pow.Tensor_Tensor")
+def power(self, node, x, exponent):
+    if isinstance(exponent, torch.fx.Node):
+        self.two(node, "Pow", x, exponent)
+    elif exponent == 2:
+        value = self.loose(x)
+        self.values[node] = self.emit("Mul", [value.name, value.name], value.shape, node)
+    else:
+        activation(self, node, "Pow", x, self.constant(exponent))
+
+
+@lowers("_softmax", "softmax")
+def softmax(self, node, x, dim, *_):
+    value, rank = self.loose(x), len(self.shape(x))
+    if dim % rank != rank - 1 or value.shape[-1:] != self.shape(x)[-1:]:
+        self.give(node, "Softmax", [self.get(x).name], axis=dim)
+    else:  # rows may keep their separate dims
+        self.values[node] = self.emit("Softmax", [value.name], value.shape, node, axis=-1)
+
+
+@lowers("masked_fill")
+def masked_fill(self, node, x, mask, number):
+    number = self.constants.get(number, number)
+    if mask not in self.constants or isinstance(number, torch.fx.Node):
+        filling = self.get(number).name if isinstance(number, torch.fx.Node) else self.constant(number)
+        self.give(node, "Where", [self.get(mask).name, filling, self.get(x).name])
+        return
+    self.hidden(node, x, self.constants[mask].bool(), torch.as_tensor(float(number)))
+
+
+@lowers("where")
+def where(self, node, mask, x, y):
+    if mask not in self.constants:
+        inputs = [self.get(mask).name, *(self.narrow(one, self.shape(node)).name for one in (x, y))]
+        self.give(node, "Where", inputs)
+        return
+    chosen = self.constants[mask].bool()
+    if y in self.constants:
+        self.hidden(node, x, ~chosen, self.constants[y])
+    elif x in self.constants:
+        self.hidden(node, y, chosen, self.constants[x])
+    else:
+        sides = [self.emit("Mul", [self.get(one).name, self.constant(narrowed(part.float()))], self.shape(node), node)
+                 for one, part in ((x, chosen), (y, ~chosen))]
+        self.values[node] = self.emit("Add", [one.name for one in sides], self.shape(node), node)
+
+
+def hidden(self, node, x, mask, filling):
+    """x, with known numbers where a known mask is true."""
+    value = self.narrow(x, self.shape(node))
+
+    def with_table(operation, value, known):
+        known = narrowed(known)
+        return self.emit(operation, [value.name, self.constant(known)], broadcast(value.shape, known.shape), node)
+
+    if bool((filling <= -1e4).all()):
+        made = with_table("Add", value, torch.zeros(mask.shape).masked_fill(mask, LEAST_MASK))
+    else:
+        made = with_table("Mul", value, (~mask).float())
+        filled = torch.where(mask, filling.to(torch.float32), torch.zeros(()))
+        if bool(filled.any()):
+            made = with_table("Add", made, filled)
+    self.give_narrow(node, made)
+
+
+def mask(self, hides):
+    """A term of scores that hides positions: 0, or a number that a softmax takes to 0."""
+    return self.constant(torch.zeros(narrowed(hides).shape).masked_fill(narrowed(hides), LEAST_MASK), "mask")
+
+
+Lowering.hidden, Lowering.mask = hidden, mask
