@@ -101,7 +101,7 @@ def traced_by_calls(module, inputs, names):
     try:
         # A call may change buffers, such as batch statistics, so it gets copies.
         copies = [one if name in parameters else one.clone() for name, one in zip(state, tensors)]
-        made = proxy_tensor.make_fx(call)(*copies, *inputs)
+        made = proxy_tensor.make_fx(without_changes(call))(*copies, *inputs)
     finally:
         tracer.create_node = before
     kinds = [("parameter" if name in parameters else "buffer", name) for name in state]
@@ -109,6 +109,18 @@ def traced_by_calls(module, inputs, names):
     placeholders = [node for node in made.graph.nodes if node.op == "placeholder"]
     sources = {node: (*kind, tensor) for node, kind, tensor in zip(placeholders, kinds, [*tensors, *inputs])}
     return Traced(made, sources)
+
+
+def without_changes(call):
+    """Operators that change a tensor in place become ones that give a new tensor, where torch can do that."""
+    try:
+        from torch.func import functionalize
+    except ImportError:
+        try:
+            from functorch.experimental import functionalize
+        except ImportError:
+            return call
+    return functionalize(call, remove="mutations")
 
 
 def with_places(create_node):

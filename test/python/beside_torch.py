@@ -62,6 +62,20 @@ def distance(taken, gradient):
     return ((taken - gradient).abs().max() / (gradient.abs().max() + 1e-2)).item()
 
 
+def gradient_of(weight, parameters):
+    """The gradient of the parameter, or the slice of one, whose values equal the weight."""
+    for parameter in parameters:
+        own, gradient = parameter.detach(), parameter.grad
+        if own.shape == weight.shape and torch.equal(own, weight):
+            return gradient
+        for whole, its in ((own.t(), gradient.t()), (own, gradient)) if own.dim() <= 2 else ():
+            for begin in range(0, whole.shape[-1], weight.shape[-1]):
+                part = slice(begin, begin + weight.shape[-1])
+                if whole[..., part].shape == weight.shape and torch.equal(whole[..., part], weight):
+                    return its[..., part]
+    return None
+
+
 def check(name, loss, expected, farthest, compared):
     assert abs(loss - expected) < 1e-5 * max(1, abs(expected)), (loss, expected)
     assert farthest < 2e-5, farthest

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-from beside_torch import WEFT, check, distance, load, step
+from beside_torch import WEFT, check, distance, gradient_of, load, step
 import torch
 
 from weft import export
@@ -22,20 +22,6 @@ def exported(script, folder, *more):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     return subprocess.run([sys.executable, "-m", "weft.export", script, "--weft", WEFT, *more], cwd=folder,
                           env=environment, capture_output=True, text=True)
-
-
-def gradient_of(weight, parameters):
-    """The gradient of the parameter, or the slice of one, whose values equal the weight."""
-    for parameter in parameters:
-        own, gradient = parameter.detach(), parameter.grad
-        if own.shape == weight.shape and torch.equal(own, weight):
-            return gradient
-        for whole, its in ((own.t(), gradient.t()), (own, gradient)) if own.dim() <= 2 else ():
-            for begin in range(0, whole.shape[-1], weight.shape[-1]):
-                part = slice(begin, begin + weight.shape[-1])
-                if whole[..., part].shape == weight.shape and torch.equal(whole[..., part], weight):
-                    return its[..., part]
-    return None
 
 
 def compare(name, folder):
