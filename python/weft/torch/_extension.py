@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import sys
 import sysconfig
@@ -50,6 +51,10 @@ def identity() -> Dict[str, Any]:
         "platform": sysconfig.get_platform(),
         "sources": digest.hexdigest()[:16],
     }
+
+
+def json_of(description: Dict[str, Any]) -> str:
+    return json.dumps(description, indent=1)
 
 
 def default_folder() -> str:

@@ -1,6 +1,9 @@
 // weft/torch/backend.cpp -- the only source of the extension, compiled by python -m weft.torch.build.
 #include "backend.h"
 
+#include <pybind11/pybind11.h>
+
+#include <memory>
 #include <set>
 
 #include "coalesced.h"
@@ -43,6 +46,10 @@ WeftBackend::~WeftBackend() {
     const std::lock_guard<std::mutex> lock(all_mutex);
     all_backends.erase(this);
   }
+  // Callbacks of operations may need the interpreter, which holds its lock while it frees this.
+  std::unique_ptr<pybind11::gil_scoped_release> unlocked;
+  if (Py_IsInitialized() != 0 && PyGILState_Check() != 0)
+    unlocked = std::make_unique<pybind11::gil_scoped_release>();
   finish(std::chrono::steady_clock::time_point::max());
 }
 

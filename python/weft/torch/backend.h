@@ -77,9 +77,7 @@ class WeftBackend : public Base {
   bool supportsCoalescing() const { return true; }
   void startCoalescing() override;
   WorkResult endCoalescing() override;
-  c10::intrusive_ptr<Base::Options> getBackendOptions() {
-    return c10::make_intrusive<Base::Options>("weft", timeout_);
-  }
+  c10::intrusive_ptr<Base::Options> getBackendOptions() { return options_; }
 #endif
   // The timeout of later calls.
   void setTimeout(Milliseconds timeout) { timeout_ = timeout; }
@@ -103,6 +101,9 @@ class WeftBackend : public Base {
 
   const std::shared_ptr<Group> group_;
   Milliseconds timeout_;
+#if TORCH_VERSION_MAJOR >= 2
+  const c10::intrusive_ptr<Base::Options> options_ = c10::make_intrusive<Base::Options>("weft", timeout_);
+#endif
   uint64_t calls_ = 0;
   const std::shared_ptr<Queue> collectives_ = std::make_shared<Queue>();
   std::mutex mutex_;

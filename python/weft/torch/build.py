@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
 import os
 import shlex
 import shutil
@@ -115,7 +114,7 @@ def build(to: str = "", verbose: bool = False) -> str:
                              f"{words[0]} (exit code {done.returncode}):\n{_first_errors(done.stdout)}\n"
                              "  --verbose prints the command")
         with open(extension.description_of(unfinished), "w", encoding="utf-8") as file:
-            json.dump(extension.identity(), file, indent=1)
+            file.write(extension.json_of(extension.identity()))
         os.makedirs(folder, exist_ok=True)
         # The description last: without it the file is not loaded.
         for path in (made, extension.description_of(unfinished)):

@@ -44,8 +44,10 @@ class Group {
   // Throws the error of a call that failed.
   void check(int status, const char* call) const {
     if (status == WEFT_OK) return;
-    throw std::runtime_error("weft " + std::string(call) + " failed on rank " + std::to_string(rank_) + " of " +
-                             std::to_string(size_) + ": " + library().last_error());
+    std::string why = library().last_error();
+    why = why.substr(0, why.find(": call shrink()"));  // a function that torch does not offer
+    throw std::runtime_error("weft " + std::string(call) + (status == WEFT_LATE ? ": timeout on rank " : " failed on rank ") +
+                             std::to_string(rank_) + " of " + std::to_string(size_) + ": " + why);
   }
 
   void run(const weft_call& call, const char* name) const { check(library().run(comm_, &call), name); }

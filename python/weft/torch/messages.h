@@ -39,32 +39,39 @@ inline int receive(Group& group, const at::Tensor& tensor, int from, int tag, Mi
 }
 
 // Rank 0 receives a message from every rank and answers it. It names the first missing rank, or all.
+// The texts are those of gloo, which programs may search for.
 inline void monitored_barrier(Group& group, bool wait_for_all, Milliseconds timeout) {
   char token = 0;
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   const auto left = [&] {
-    const auto rest = std::chrono::duration_cast<Milliseconds>(deadline - std::chrono::steady_clock::now());
-    return std::max(rest, Milliseconds(1)).count();
+    return std::chrono::duration_cast<Milliseconds>(deadline - std::chrono::steady_clock::now()).count();
   };
+  const auto patience = [&] { return std::max<int64_t>(left(), 1); };  // 0 is no limit
   if (group.rank() != 0) {
-    int status = library().send_tagged(group.comm(), &token, 1, WEFT_U8, 0, kBarrierTag, left());
+    int status = library().send_tagged(group.comm(), &token, 1, WEFT_U8, 0, kBarrierTag, patience());
     if (status == WEFT_OK)
-      status = library().receive_tagged(group.comm(), &token, 1, WEFT_U8, 0, kBarrierTag, left(), nullptr);
-    return group.check(status, "monitored_barrier: rank 0 did not answer; a rank may be missing");
+      status = library().receive_tagged(group.comm(), &token, 1, WEFT_U8, 0, kBarrierTag, patience(), nullptr);
+    TORCH_CHECK(status == WEFT_OK, "Rank ", group.rank(),
+                " successfully reached monitoredBarrier, but received errors while waiting for send/recv from rank 0: ",
+                library().last_error(), ". The error of rank 0 names the missing rank");
+    return;
   }
-  std::string missing;
-  std::string why;
+  std::vector<int> missing;
   for (int rank = 1; rank < group.size(); ++rank) {
-    if (library().receive_tagged(group.comm(), &token, 1, WEFT_U8, rank, kBarrierTag, left(), nullptr) == WEFT_OK)
+    TORCH_CHECK(left() > 0 || wait_for_all, "Rank 0 timed out in monitoredBarrier after ", timeout.count(),
+                " ms, before rank ", rank);
+    if (library().receive_tagged(group.comm(), &token, 1, WEFT_U8, rank, kBarrierTag, patience(), nullptr) == WEFT_OK)
       continue;
-    why = library().last_error();
-    missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
-    if (!wait_for_all) break;
+    missing.push_back(rank);
+    TORCH_CHECK(wait_for_all, "[Rank 0]: Rank ", rank, " failed to pass monitoredBarrier in ", timeout.count(),
+                " ms: ", library().last_error());
   }
-  TORCH_CHECK(missing.empty(), "[Rank 0]: Ranks ", missing, " failed to pass monitoredBarrier in ", timeout.count(),
-              " ms: ", why);
+  std::string names;
+  for (const int rank : missing) names += (names.empty() ? "" : ", ") + std::to_string(rank);
+  TORCH_CHECK(missing.empty(), "[Rank 0]: Ranks ", names, " failed to pass monitoredBarrier in ", timeout.count(),
+              " ms");
   for (int rank = 1; rank < group.size(); ++rank)
-    group.check(library().send_tagged(group.comm(), &token, 1, WEFT_U8, rank, kBarrierTag, left()),
+    group.check(library().send_tagged(group.comm(), &token, 1, WEFT_U8, rank, kBarrierTag, patience()),
                 "monitored_barrier");
 }
 

@@ -27,9 +27,9 @@ inline int native_type(at::ScalarType type) {
     case at::kByte: return WEFT_U8;
     case at::kShort: return WEFT_I16;
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 3)
-    case at::kUInt16: return WEFT_U16;
-    case at::kUInt32: return WEFT_U32;
-    case at::kUInt64: return WEFT_U64;
+    case at::ScalarType::UInt16: return WEFT_U16;
+    case at::ScalarType::UInt32: return WEFT_U32;
+    case at::ScalarType::UInt64: return WEFT_U64;
 #endif
     default: return -1;
   }
