@@ -44,7 +44,7 @@ def load_tests_of(run_as):
     cases = common_distributed.DistTestCases
     if run_as == "weft":
         for feature in ("gpu", "cuda", "ddp", "subgroup", "plugin"):
-            cases.backend_feature[feature].add("weft")
+            cases.backend_feature.setdefault(feature, set()).add("weft")
     if run_as != "gloo":
         import weft.torch
     if run_as == "as gloo":

@@ -1,5 +1,6 @@
 """Runs a function on several ranks, each a process, and collects what they return."""
 
+import atexit
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -20,6 +21,7 @@ def _rank(function, rank, size, pipe):
     except BaseException:  # also SystemExit: the parent reports it
         pipe.send(("failed", traceback.format_exc()))
     pipe.close()
+    atexit._run_exitfuncs()  # a forked process does not run them
     os._exit(0)
 
 

@@ -181,7 +181,7 @@ class Faults(unittest.TestCase):
             return error_of(lambda: dist.recv(torch.ones(5), 0))[0]
 
         error = c10d_processes.run(2, ranks)[1]
-        self.assertIn("rank 0 sent 3 elements", error)
+        self.assertIn("rank 0 sent 3 elements of Float", error)
         self.assertIn("5", error)
 
     def test_missing_rank_is_named_at_creation(self):

@@ -59,8 +59,9 @@ int WeftBackend::check_rank(const char* call, int64_t rank) const {
 }
 
 WeftBackend::WorkResult WeftBackend::add(Queue& queue, const WorkPointer& work, bool at_once) {
-  queue.add(work, at_once && !coalesces_);
-  if (coalesces_) coalesced_.push_back(work);
+  const bool is_part = coalescing_ == std::this_thread::get_id();
+  queue.add(work, at_once && !is_part);
+  if (is_part) coalesced_.push_back(work);
   return work;
 }
 
@@ -367,14 +368,16 @@ WeftBackend::WorkResult WeftBackend::recvAnysource(Tensors& tensors, int tag) {
 
 #if TORCH_VERSION_MAJOR >= 2
 void WeftBackend::startCoalescing() {
-  TORCH_CHECK(!coalesces_, "weft: startCoalescing() was called twice without endCoalescing()");
-  coalesces_ = true;
+  std::thread::id none;
+  TORCH_CHECK(coalescing_.compare_exchange_strong(none, std::this_thread::get_id()),
+              "weft: startCoalescing() was called twice without endCoalescing()");
 }
 
 WeftBackend::WorkResult WeftBackend::endCoalescing() {
-  TORCH_CHECK(coalesces_, "weft: endCoalescing() without startCoalescing()");
-  coalesces_ = false;
-  return make_coalesced(rank_, std::exchange(coalesced_, {}));
+  TORCH_CHECK(coalescing_ == std::this_thread::get_id(), "weft: endCoalescing() without startCoalescing()");
+  CoalescedWork::Parts parts = std::exchange(coalesced_, {});
+  coalescing_ = std::thread::id();
+  return make_coalesced(rank_, std::move(parts));
 }
 #endif
 
@@ -382,11 +385,28 @@ void WeftBackend::abort() { library().abort(group_->comm(), 1, "the process grou
 
 bool WeftBackend::finish(std::chrono::steady_clock::time_point deadline) { return collectives_->drain(deadline); }
 
+void WeftBackend::leave() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& each : messages_)
+    if (!each.second->is_idle()) return;
+  group_->close();
+}
+
+void WeftBackend::shutdown() {
+  finish(std::chrono::steady_clock::time_point::max());
+  leave();
+}
+
 void finish_all() {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   const std::lock_guard<std::mutex> lock(all_mutex);
-  for (WeftBackend* const each : all_backends)
-    if (!each->finish(deadline)) each->abort();
+  for (WeftBackend* const each : all_backends) {
+    if (each->finish(deadline)) {
+      each->leave();
+    } else {
+      each->abort();
+    }
+  }
 }
 
 c10::intrusive_ptr<Base> create(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,

@@ -7,9 +7,11 @@
 // Methods that a version of torch does not have are plain members there: so no `override` on those
 // that came later.
 #pragma once
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -85,7 +87,9 @@ class WeftBackend : public Base {
   void abort();
   // Waits for the collectives that were started; false at the deadline, with some not done.
   bool finish(std::chrono::steady_clock::time_point deadline);
-  void shutdown() { finish(std::chrono::steady_clock::time_point::max()); }
+  void leave();
+  // The same, and leaves the group, unless messages are under way.
+  void shutdown();
 
  private:
   using Body = std::function<void(Group&, WeftWork&)>;
@@ -109,7 +113,8 @@ class WeftBackend : public Base {
   std::mutex mutex_;
   // Messages by direction, peer and tag: only those of one key are in order.
   std::map<std::tuple<bool, int, int>, std::shared_ptr<Queue>> messages_;
-  bool coalesces_ = false;
+  // Between startCoalescing() and endCoalescing(): the calls of this thread.
+  std::atomic<std::thread::id> coalescing_{};
   std::vector<WorkResult> coalesced_;
 };
 
@@ -117,7 +122,8 @@ class WeftBackend : public Base {
 c10::intrusive_ptr<Base> create(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                                 Milliseconds timeout);
 
-// At exit: gives the collectives of all groups a while to finish, then aborts the groups that did not.
+// At exit: gives the collectives of all groups a while to finish, then aborts the groups that did not,
+// and leaves the others.
 void finish_all();
 
 }  // namespace weft_torch

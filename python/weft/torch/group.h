@@ -19,12 +19,14 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/ATen.h>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include "library.h"
+#include "mailbox.h"
 
 namespace weft_torch {
 
@@ -32,19 +34,31 @@ using Milliseconds = std::chrono::milliseconds;
 
 class Group {
  public:
-  Group(weft_comm* comm, int rank, int size) : comm_(comm), rank_(rank), size_(size) {}
-  ~Group() { library().close(comm_); }
+  // `messages`: a communicator of the same ranks.
+  Group(weft_comm* comm, weft_comm* messages, int rank, int size)
+      : comm_(comm), rank_(rank), size_(size), mailbox_(new Mailbox(messages, rank, size)) {}
+  ~Group() { close(); }
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
+
+  // Leaves the group: other ranks then know that this one did not fail. No call may be under way.
+  void close() {
+    mailbox_.reset();
+    library().close(std::exchange(comm_, nullptr));
+  }
 
   weft_comm* comm() const { return comm_; }
   int rank() const { return rank_; }
   int size() const { return size_; }
+  Mailbox& mailbox() {
+    if (!mailbox_) throw std::runtime_error("weft: the process group is shut down");
+    return *mailbox_;
+  }
 
   // Throws the error of a call that failed.
   void check(int status, const char* call) const {
     if (status == WEFT_OK) return;
-    std::string why = library().last_error();
+    std::string why = comm_ == nullptr ? "the process group is shut down" : library().last_error();
     why = why.substr(0, why.find(": call shrink()"));  // a function that torch does not offer
     throw std::runtime_error("weft " + std::string(call) + (status == WEFT_LATE ? ": timeout on rank " : " failed on rank ") +
                              std::to_string(rank_) + " of " + std::to_string(size_) + ": " + why);
@@ -66,6 +80,7 @@ class Group {
  private:
   weft_comm* comm_;
   int rank_, size_;
+  std::unique_ptr<Mailbox> mailbox_;
   at::Tensor scratch_ = at::empty({0}, at::kByte);
 };
 
@@ -206,12 +221,13 @@ inline std::shared_ptr<Group> join(c10d::Store& store, int rank, int size, Milli
   const Milliseconds patience = std::min(std::max(timeout, Milliseconds(1000)), Milliseconds(60'000));
   weft_options options{};
   options.transport = transport;
-  weft_comm* comm = nullptr;
-  const int status = library().join(where.c_str(), secret.c_str(), patience.count(), rank, size, &options, &comm);
+  weft_comm *comm = nullptr, *messages = nullptr;
+  int status = library().join(where.c_str(), secret.c_str(), patience.count(), rank, size, &options, &comm);
+  if (status == WEFT_OK) status = library().split(comm, 0, rank, &messages);
   if (status != WEFT_OK)
     throw std::runtime_error("weft: rank " + std::to_string(rank) + " of " + std::to_string(size) +
                              " cannot join its process group: " + library().last_error());
-  return std::make_shared<Group>(comm, rank, size);
+  return std::make_shared<Group>(comm, messages, rank, size);
 }
 
 }  // namespace weft_torch

@@ -21,6 +21,11 @@ struct Library {
   decltype(&::weft_set_timeout) set_timeout = nullptr;
   decltype(&::weft_send_tagged) send_tagged = nullptr;
   decltype(&::weft_receive_tagged) receive_tagged = nullptr;
+  decltype(&::weft_split) split = nullptr;
+  decltype(&::weft_start) start = nullptr;
+  decltype(&::weft_wait) wait = nullptr;
+  decltype(&::weft_wait_for) wait_for = nullptr;
+  decltype(&::weft_forget) forget = nullptr;
   decltype(&::weft_abort) abort = nullptr;
 
   // Loads the functions. Throws if the file cannot be loaded or lacks one of them.
@@ -38,6 +43,11 @@ struct Library {
     find(handle, path, "weft_set_timeout", set_timeout);
     find(handle, path, "weft_send_tagged", send_tagged);
     find(handle, path, "weft_receive_tagged", receive_tagged);
+    find(handle, path, "weft_split", split);
+    find(handle, path, "weft_start", start);
+    find(handle, path, "weft_wait", wait);
+    find(handle, path, "weft_wait_for", wait_for);
+    find(handle, path, "weft_forget", forget);
     find(handle, path, "weft_abort", abort);
   }
 

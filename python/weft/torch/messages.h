@@ -1,4 +1,4 @@
-// weft/torch/messages.h -- send, receive, and the monitored barrier, by tagged messages.
+// weft/torch/messages.h -- send and receive of tensors, and the monitored barrier.
 #pragma once
 #include <string>
 #include <vector>
@@ -14,26 +14,37 @@ constexpr int32_t kBarrierTag = 0x7fffffff;
 
 inline void send(Group& group, const at::Tensor& tensor, int to, int tag, Milliseconds timeout) {
   const Dense dense(tensor);
-  const Element element = element_of(tensor);
-  const std::string call = "send to rank " + std::to_string(to) + " with tag " + std::to_string(tag);
-  group.check(library().send_tagged(group.comm(), dense.data(), tensor.numel() * element.per_item, element.type, to,
-                                    tag, timeout.count()),
-              call.c_str());
+  Mailbox::Header header;
+  header.tag = tag;
+  header.type = static_cast<int32_t>(tensor.scalar_type());
+  header.count = tensor.numel();
+  header.bytes = static_cast<int64_t>(dense.bytes());
+  const int status = group.mailbox().send(dense.data(), header, to, timeout);
+  if (status != WEFT_OK)
+    group.check(status, ("send to rank " + std::to_string(to) + " with tag " + std::to_string(tag)).c_str());
 }
 
 // Returns the sender; `from` may be WEFT_ANY.
 inline int receive(Group& group, const at::Tensor& tensor, int from, int tag, Milliseconds timeout) {
   const Dense dense(tensor);
-  const Element element = element_of(tensor);
-  const int64_t count = tensor.numel() * element.per_item;
-  weft_received received{};
-  const std::string call = "recv from " + (from == WEFT_ANY ? "any rank" : "rank " + std::to_string(from)) +
-                           " with tag " + std::to_string(tag);
-  group.check(library().receive_tagged(group.comm(), dense.data(), count, element.type, from, tag, timeout.count(),
-                                       &received),
-              call.c_str());
-  TORCH_CHECK(received.count == count, "weft ", call, " failed on rank ", group.rank(), ": rank ", received.from,
-              " sent ", received.count / element.per_item, " elements, and the tensor has ", tensor.numel());
+  const auto fail = [&](const std::string& why) {
+    const std::string sender = from == WEFT_ANY ? "any rank" : "rank " + std::to_string(from);
+    throw std::runtime_error("weft recv from " + sender + " with tag " + std::to_string(tag) + " failed on rank " +
+                             std::to_string(group.rank()) + " of " + std::to_string(group.size()) + ": " + why);
+  };
+  Mailbox::Received received;
+  try {
+    if (!group.mailbox().receive(dense.data(), static_cast<int64_t>(dense.bytes()), from, tag, timeout, received))
+      fail("timeout: no message arrived within " + std::to_string(timeout.count()) + " ms");
+  } catch (const Mailbox::Failure& failure) {
+    fail(failure.what());
+  }
+  const Mailbox::Header& sent = received.header;
+  const auto type = static_cast<at::ScalarType>(sent.type);
+  if (sent.count != tensor.numel() || type != tensor.scalar_type())
+    fail("rank " + std::to_string(received.from) + " sent " + std::to_string(sent.count) + " elements of " +
+         at::toString(type) + ", and the tensor has " + std::to_string(tensor.numel()) + " of " +
+         at::toString(tensor.scalar_type()));
   dense.write_back();
   return received.from;
 }
