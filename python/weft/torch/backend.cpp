@@ -366,7 +366,7 @@ WeftBackend::WorkResult WeftBackend::recvAnysource(Tensors& tensors, int tag) {
                        });
 }
 
-#if TORCH_VERSION_MAJOR >= 2
+#if WEFT_TORCH_COALESCES
 void WeftBackend::startCoalescing() {
   std::thread::id none;
   TORCH_CHECK(coalescing_.compare_exchange_strong(none, std::this_thread::get_id()),

@@ -27,6 +27,13 @@
 #include "tensors.h"
 #include "work.h"
 
+// torch 2.0 coalesces as 1.13 does: calls between start and end are ordinary calls.
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 1)
+#define WEFT_TORCH_COALESCES 1
+#else
+#define WEFT_TORCH_COALESCES 0
+#endif
+
 namespace weft_torch {
 
 #if TORCH_VERSION_MAJOR >= 2
@@ -75,7 +82,7 @@ class WeftBackend : public Base {
   void setSequenceNumberForGroup() override {}
   uint64_t getSequenceNumberForGroup() override { return calls_; }
 
-#if TORCH_VERSION_MAJOR >= 2
+#if WEFT_TORCH_COALESCES
   bool supportsCoalescing() const { return true; }
   void startCoalescing() override;
   WorkResult endCoalescing() override;
@@ -105,7 +112,7 @@ class WeftBackend : public Base {
 
   const std::shared_ptr<Group> group_;
   Milliseconds timeout_;
-#if TORCH_VERSION_MAJOR >= 2
+#if WEFT_TORCH_COALESCES
   const c10::intrusive_ptr<Base::Options> options_ = c10::make_intrusive<Base::Options>("weft", timeout_);
 #endif
   uint64_t calls_ = 0;

@@ -74,7 +74,7 @@ def command(extension, output: str) -> List[str]:
     # Headers of later versions need C++20.
     standard = "c++20" if extension.torch_version() >= (2, 10) else "c++17"
     words = _compiler() + ["-shared", "-fPIC", "-O2", "-std=" + standard, "-fvisibility=hidden", "-w"]
-    words += [f"-DTORCH_EXTENSION_NAME={extension.NAME}", "-DTORCH_API_INCLUDE_EXTENSION_H", "-DUSE_C10D_GLOO",
+    words += [f"-DTORCH_EXTENSION_NAME={extension.NAME}", "-DTORCH_API_INCLUDE_EXTENSION_H",
               f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}"]
     # pybind11 shares its types only among modules with equal tags.
     for tag in ("COMPILER_TYPE", "STDLIB", "BUILD_ABI"):
@@ -90,7 +90,7 @@ def command(extension, output: str) -> List[str]:
 
 def _first_errors(text: str) -> str:
     lines = [line for line in text.splitlines() if "error" in line or "cannot find" in line]
-    return "\n".join("  " + line for line in (lines or text.splitlines())[:8])
+    return "\n".join("  " + line for line in (lines or text.splitlines())[:20])
 
 
 def build(to: str = "", verbose: bool = False) -> str:

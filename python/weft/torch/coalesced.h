@@ -8,9 +8,11 @@
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
+#include "backend.h"
+
 namespace weft_torch {
 
-#if TORCH_VERSION_MAJOR >= 2
+#if WEFT_TORCH_COALESCES
 class CoalescedWork : public c10d::Work {
  public:
   using Parts = std::vector<c10::intrusive_ptr<c10d::Work>>;

@@ -38,16 +38,19 @@ class WeftWork : public c10d::Work {
   int source = -1;
 
   bool wait(std::chrono::milliseconds timeout = kNoTimeout) override;
+  bool isCompleted() override;
   int sourceRank() const override { return source; }
   Tensors result() override {
     TORCH_CHECK(isCompleted(), "weft: result() needs a completed operation; call wait() first");
     return outputs_;
   }
-  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return future_; }
+  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
   void synchronize() override {}
 
  private:
   friend class Queue;
+
+  bool is_done() { return Work::isCompleted(); }
 
   void run() {
     try {
@@ -81,7 +84,8 @@ using WorkPointer = c10::intrusive_ptr<WeftWork>;
 
 class Queue : public std::enable_shared_from_this<Queue> {
  public:
-  // `at_once`: the caller will wait now, so the thread is not woken.
+  // `at_once`: the caller will wait now, so the thread is not woken. wake() makes up for it if the
+  // caller does something else.
   void add(const WorkPointer& work, bool at_once = false) {
     work->queue_ = weak_from_this();
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -94,7 +98,7 @@ class Queue : public std::enable_shared_from_this<Queue> {
   bool run_until(WeftWork& work, std::chrono::steady_clock::time_point deadline) {
     std::unique_lock<std::mutex> lock(mutex_);
     for (;;) {
-      if (work.isCompleted()) return true;
+      if (work.is_done()) return true;
       if (!busy_ && !waiting_.empty()) {
         step(lock);
         continue;
@@ -102,7 +106,7 @@ class Queue : public std::enable_shared_from_this<Queue> {
       if (deadline == std::chrono::steady_clock::time_point::max()) {
         changed_.wait(lock);
       } else if (changed_.wait_until(lock, deadline) == std::cv_status::timeout) {
-        return work.isCompleted();
+        return work.is_done();
       }
     }
   }
@@ -116,6 +120,11 @@ class Queue : public std::enable_shared_from_this<Queue> {
       return changed_.wait_until(lock, deadline, is_empty);
     changed_.wait(lock, is_empty);
     return true;
+  }
+
+  void wake() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!waiting_.empty()) wake_thread();
   }
 
   bool is_idle() {
@@ -175,6 +184,17 @@ class Queue : public std::enable_shared_from_this<Queue> {
   bool busy_ = false, has_thread_ = false;
   int completing_ = 0;
 };
+
+inline bool WeftWork::isCompleted() {
+  if (is_done()) return true;
+  if (const auto queue = queue_.lock()) queue->wake();
+  return false;
+}
+
+inline c10::intrusive_ptr<c10::ivalue::Future> WeftWork::getFuture() {
+  if (const auto queue = queue_.lock()) queue->wake();
+  return future_;
+}
 
 inline bool WeftWork::wait(std::chrono::milliseconds timeout) {
   if (const auto queue = queue_.lock()) {
