@@ -13,7 +13,7 @@ include(CMakePackageConfigHelpers)
 set(public_headers "${CMAKE_SOURCE_DIR}/src/weft/app/session/weft.h" "${CMAKE_SOURCE_DIR}/src/weft/communication/comm/weft_comm.h")
 
 # Links the layers' archives into the library. A linker takes from archives only what is referenced,
-# so one function of each header is named as undefined.
+# so one function of each source with exported functions is named as undefined.
 file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/library.cpp" CONTENT "// libweft.so has no source of its own: see cmake/Install.cmake.\n")
 add_library(weft_library SHARED "${CMAKE_BINARY_DIR}/library.cpp")
 add_library(weft::weft ALIAS weft_library)
@@ -28,7 +28,8 @@ set_target_properties(weft_library PROPERTIES
   LINK_DEPENDS "${exports}")
 target_link_libraries(weft_library PRIVATE weft::session)
 target_link_options(weft_library PRIVATE
-  LINKER:--version-script=${exports} LINKER:--undefined=weft_session_open LINKER:--undefined=weft_connect)
+  LINKER:--version-script=${exports} LINKER:--undefined=weft_session_open LINKER:--undefined=weft_connect
+  LINKER:--undefined=weft_all_reduce LINKER:--undefined=weft_send_tagged)
 if(NOT WEFT_SANITIZE)  # the program provides the sanitizers' runtime
   target_link_options(weft_library PRIVATE LINKER:-z,defs)
 endif()

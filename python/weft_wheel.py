@@ -1,4 +1,4 @@
-"""Writes the wheel: the package, libweft.so, the weft program and the MPI plugins.
+"""Writes the wheel: the package, the sources of weft.torch, libweft.so, the weft program and the MPI plugins.
 
     python3 weft_wheel.py --build ../build/release --out ../build/release
 
@@ -24,6 +24,7 @@ import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
+COMM_HEADER = os.path.join(ROOT, "src", "weft", "communication", "comm", "weft_comm.h")
 SUMMARY = "A query planner for distributed deep learning"
 FIRST_DATE = (1980, 1, 1, 0, 0, 0)  # of every file, so that equal contents give equal wheels
 
@@ -121,6 +122,11 @@ def write_wheel(build, out, platform=None, compress=True, version=None):
             for file in sorted(os.listdir(package)):
                 if file.endswith((".py", ".pyi")) or file == "py.typed":
                     wheel.add_file("weft/" + file, os.path.join(package, file))
+            backend = os.path.join(package, "torch")
+            for file in sorted(os.listdir(backend)):
+                if file.endswith((".py", ".cpp", ".h")):
+                    wheel.add_file("weft/torch/" + file, os.path.join(backend, file))
+            wheel.add_file("weft/torch/weft_comm.h", COMM_HEADER)
             wheel.add_file("weft/lib/libweft.so.0", without_debug(os.path.realpath(library), folder), True)
             wheel.add_file("weft/bin/weft", without_debug(program, folder), True)
             for plugin in sorted(glob.glob(os.path.join(build, "weft_mpi_*.so"))):

@@ -120,6 +120,11 @@ def _hint(reason: str, made: Dict[str, Any]) -> str:
     return f"it must be a library for {platform.machine()}: make wheel builds one"
 
 
+def path() -> str:
+    """The path of the library that library() loads."""
+    return _path(wheel())
+
+
 def library() -> ctypes.CDLL:
     """The loaded library. Raises ImportError with the reason and a hint if it cannot be loaded."""
     global _loaded
@@ -135,11 +140,11 @@ def _load() -> ctypes.CDLL:
     if not sys.platform.startswith("linux"):
         raise _problem(f"weft runs on Linux, and this is {sys.platform}", "use a Linux machine or container")
     made = wheel()
-    path = _path(made)
+    file = _path(made)
     try:
-        loaded = ctypes.CDLL(path)
+        loaded = ctypes.CDLL(file)
     except OSError as error:
-        raise _problem(f"cannot load {path}: {error}", _hint(str(error), made)) from None
+        raise _problem(f"cannot load {file}: {error}", _hint(str(error), made)) from None
     missing: List[str] = []
     for name, (result, arguments) in _FUNCTIONS.items():
         try:
@@ -149,10 +154,10 @@ def _load() -> ctypes.CDLL:
             continue
         function.restype, function.argtypes = result, arguments
     if missing:
-        raise _problem(f"{path} lacks {missing[0]}: it is another version of Weft",
+        raise _problem(f"{file} lacks {missing[0]}: it is another version of Weft",
                        "use the library that belongs to this package")
     version = loaded.weft_version().decode()
     if made and made["version"] != version:
-        raise _problem(f"{path} has version {version}, and the package {made['version']}",
+        raise _problem(f"{file} has version {version}, and the package {made['version']}",
                        "use the library that belongs to this package")
     return loaded
