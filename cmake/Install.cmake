@@ -30,6 +30,12 @@ target_link_libraries(weft_library PRIVATE weft::session)
 target_link_options(weft_library PRIVATE
   LINKER:--version-script=${exports} LINKER:--undefined=weft_session_open LINKER:--undefined=weft_connect
   LINKER:--undefined=weft_all_reduce LINKER:--undefined=weft_send_tagged)
+# The wheel has libraries of the distribution beside libweft.so; a DT_RPATH also holds for those that they need.
+# `make install` removes it.
+set_target_properties(weft_library PROPERTIES BUILD_RPATH "$ORIGIN")
+set_target_properties(weft PROPERTIES BUILD_RPATH "$ORIGIN/../lib")
+target_link_options(weft_library PRIVATE LINKER:--disable-new-dtags)
+target_link_options(weft PRIVATE LINKER:--disable-new-dtags)
 if(NOT WEFT_SANITIZE)  # the program provides the sanitizers' runtime
   target_link_options(weft_library PRIVATE LINKER:-z,defs)
 endif()

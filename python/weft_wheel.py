@@ -3,9 +3,10 @@
     python3 weft_wheel.py --build ../build/release --out ../build/release
 
 prints the path of the wheel. It is also the build backend of pyproject.toml, so `pip wheel .` works
-after `make lib`. The tag is py3-none-<platform>: one wheel for every Python from 3.8 on. It is not a
-manylinux wheel, since the library uses shared libraries of the distribution; _wheel.json in the
-package lists them.
+after `make lib`. The tag is py3-none-<platform>: one wheel for every Python from 3.8 on. Libraries whose
+names differ between distributions lie beside libweft.so. It is not a manylinux wheel, since it needs the
+C library of the distribution that it was built on, or a newer one; _wheel.json in the package lists what
+else it needs.
 """
 
 import argparse
@@ -27,6 +28,11 @@ ROOT = os.path.dirname(HERE)
 COMM_HEADER = os.path.join(ROOT, "src", "weft", "communication", "comm", "weft_comm.h")
 SUMMARY = "A query planner for distributed deep learning"
 FIRST_DATE = (1980, 1, 1, 0, 0, 0)  # of every file, so that equal contents give equal wheels
+
+
+# Libraries with the same name and interface on current distributions, which other modules of a process use,
+# too: a second copy would replace theirs.
+COMMON = re.compile(r"^(linux-vdso|ld-linux.*|lib(c|m|dl|pthread|rt|gcc_s|stdc\+\+|crypto|z|sqlite3|tinfo|asan|ubsan))\.so")
 
 
 class WheelError(Exception):
@@ -62,6 +68,18 @@ def needed_libraries(path):
         return []
     listing = subprocess.run([tool, "-d", path], stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout
     return sorted(re.findall(r"\(NEEDED\).*\[(.*)\]", listing))
+
+
+def libraries_of(*paths):
+    """The files of the libraries that these and one another need, by name, without the common ones."""
+    tool = shutil.which("ldd")
+    found = {}
+    for path in paths if tool else ():
+        listing = subprocess.run([tool, path], stdout=subprocess.PIPE, universal_newlines=True).stdout
+        for name, file in re.findall(r"^\s*(\S+) => (/\S+)", listing, re.MULTILINE):
+            if not COMMON.match(name):
+                found[name] = os.path.realpath(file)
+    return found
 
 
 def without_debug(path, folder):
@@ -119,19 +137,21 @@ def write_wheel(build, out, platform=None, compress=True, version=None):
         with tempfile.TemporaryDirectory() as folder:
             wheel = Wheel(unfinished, dist_info, compress)
             package = os.path.join(HERE, "weft")
-            for file in sorted(os.listdir(package)):
-                if file.endswith((".py", ".pyi")) or file == "py.typed":
-                    wheel.add_file("weft/" + file, os.path.join(package, file))
-            backend = os.path.join(package, "torch")
-            for file in sorted(os.listdir(backend)):
-                if file.endswith((".py", ".cpp", ".h")):
-                    wheel.add_file("weft/torch/" + file, os.path.join(backend, file))
+            for parent, folders, files in sorted(os.walk(package)):
+                folders[:] = [one for one in folders if one != "__pycache__"]
+                place = os.path.join("weft", os.path.relpath(parent, package))
+                for file in sorted(files):
+                    if file.endswith((".py", ".pyi", ".cpp", ".h")) or file == "py.typed":
+                        wheel.add_file(os.path.normpath(os.path.join(place, file)), os.path.join(parent, file))
             wheel.add_file("weft/torch/weft_comm.h", COMM_HEADER)
             wheel.add_file("weft/lib/libweft.so.0", without_debug(os.path.realpath(library), folder), True)
             wheel.add_file("weft/bin/weft", without_debug(program, folder), True)
             for plugin in sorted(glob.glob(os.path.join(build, "weft_mpi_*.so"))):
                 wheel.add_file("weft/lib/weft/" + os.path.basename(plugin), plugin, True)
-            needs = sorted(set(needed_libraries(library)) | set(needed_libraries(program)))
+            beside = libraries_of(library, program)
+            for file in sorted(beside):
+                wheel.add_file("weft/lib/" + file, beside[file], True)
+            needs = sorted((set(needed_libraries(library)) | set(needed_libraries(program))) - set(beside))
             wheel.add("weft/_wheel.json", json.dumps({"version": version, "platform": platform,
                                                       "system": system_name(), "needs": needs}, indent=1).encode())
             wheel.add(dist_info + "/METADATA", metadata(version).encode())

@@ -73,10 +73,12 @@ def argument_names(function, count, skip=()):
     return names[:count] if len(names) >= count else [f"input{i}" for i in range(count)]
 
 
+OWN = os.path.dirname(torch.__file__), os.path.dirname(__file__)  # whose lines no message names
+
+
 def place_of(stack):
     """The innermost frame outside of torch, such as "net.py:12"."""
-    own = os.path.dirname(torch.__file__), os.path.dirname(__file__)
-    frames = [frame for frame in stack if not frame.filename.startswith(own) and "<" not in frame.filename]
+    frames = [frame for frame in stack if not frame.filename.startswith(OWN) and "<" not in frame.filename]
     return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else None
 
 
@@ -134,7 +136,8 @@ def with_places(create_node):
 
 
 # Operators that are lowered as they are, where torch can keep them.
-KEPT = ("scaled_dot_product_attention", "silu", "softplus", "hardswish", "leaky_relu")
+KEPT = ("scaled_dot_product_attention", "silu", "softplus", "hardswish", "leaky_relu", "nll_loss_forward",
+        "nll_loss2d_forward", "mse_loss")
 
 
 def core_operators(program):
@@ -170,7 +173,8 @@ def traced_by_export(module, inputs, names):
         lines = (node.meta.get("stack_trace") or "").split("\n")
         places = [line.strip().split('"') for line in lines if line.strip().startswith('File "')]
         if places:
-            node.meta["place"] = f"{places[-1][1]}:{places[-1][2].split('line ')[1].split(',')[0]}"
+            outside = [one for one in places if not one[1].startswith(OWN)] or places
+            node.meta["place"] = f"{outside[-1][1]}:{outside[-1][2].split('line ')[1].split(',')[0]}"
     return Traced(program.graph_module, sources)
 
 

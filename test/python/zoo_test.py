@@ -39,10 +39,17 @@ def imported(model, inputs, folder, **loss):
     return {name: one for name, one in weights.items() if name.split(".")[-1] not in states}
 
 
-def outputs(name, folder):
-    torch.manual_seed(0)
+def made(name, seed):
+    torch.manual_seed(seed)
     model, inputs = zoo.MODELS[name]()
-    model = model.eval()
+    with torch.no_grad():
+        for parameter in model.parameters():  # no two are alike: a gradient is found by its weight's values
+            parameter.add_(0.02 * torch.randn_like(parameter))
+    return model.eval(), inputs  # without dropout
+
+
+def outputs(name, folder):
+    model, inputs = made(name, 0)
     with torch.no_grad():
         expected = trace.one_result(model(**inputs)).numpy()
     weights = imported(model, inputs, folder)
@@ -60,12 +67,8 @@ def outputs(name, folder):
 
 
 def gradients(name, folder):
-    torch.manual_seed(1)
-    model, inputs = zoo.MODELS[name]()
-    model = model.eval()  # without dropout
+    model, inputs = made(name, 1)
     with torch.no_grad():
-        for parameter in model.parameters():  # no two alike, so that each is found by its values
-            parameter.add_(0.02 * torch.randn_like(parameter))
         shape = trace.one_result(model(**inputs)).shape
     targets = torch.randint(0, shape[-1], shape[:-1])
 
