@@ -11,9 +11,11 @@
     images.py       convolutions and pooling
     experts.py      mixtures of experts
     losses.py       cross-entropy and mean squared error
+    idioms.py       RMS norms, rotary positions and causal masks, which are functions of WeftQL
 """
 
-from . import attention, complexes, elementwise, experts, images, losses, products, reductions, repeats, shapes  # noqa: F401
+from . import attention, complexes, elementwise, experts, images, losses, products, reductions, repeats, shapes
+from . import idioms  # noqa: F401  (after those that it extends)
 from .graph import Lowering, without_prefix
 
 __all__ = ["Lowering", "without_prefix"]

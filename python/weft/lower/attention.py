@@ -31,7 +31,7 @@ def attention(self, node, q, k, v, mask=None, dropout=0.0, is_causal=False, *, s
         scores = self.emit("Mul", [scores.name, self.constant(factor)], scores.shape, node)
     if is_causal:
         hides = torch.ones(shape[2], keys.shape[2]).triu(1).bool()
-        scores = self.emit("Add", [scores.name, self.mask(hides)], scores.shape, node)
+        scores = self.banded(node, scores, hides) or scores
     if mask is not None:
         scores = masked(self, node, scores, mask, groups)
     share = self.emit("Softmax", [scores.name], scores.shape, node, axis=-1)
@@ -63,6 +63,10 @@ def masked(self, node, scores, mask, groups):
             added = known.float()
         if not bool((added != 0).any()):
             return scores
+        if not bool(((added != 0) & (added > -1e4)).any()):
+            inside = self.banded(node, scores, added != 0)
+            if inside is not None:
+                return inside
         added = narrowed(added.clamp(min=-1e9))
         value = Value(self.constant(added, "mask"), tuple(added.shape))
     else:

@@ -219,6 +219,13 @@ def clamp(self, node, x, least=None, most=None):
         activation(self, node, "Min", x, self.constant(most))
 
 
+@lowers("clamp.Tensor")
+def clamp_by_tensors(self, node, x, least=None, most=None):
+    if least is not None and most is not None:
+        self.refuse(node, "two tensors as bounds")
+    self.two(node, "Max" if least is not None else "Min", x, least if least is not None else most)
+
+
 @lowers("clamp_min")
 def clamp_min(self, node, x, least):
     clamp(self, node, x, least)
@@ -279,7 +286,10 @@ def hidden(self, node, x, mask, filling):
         known = narrowed(known)
         return self.emit(operation, [value.name, self.constant(known)], broadcast(value.shape, known.shape), node)
 
-    if bool((filling <= -1e4).all()):
+    inside = self.banded(node, value, mask) if bool((filling <= -1e4).all()) else None
+    if inside is not None:
+        made = inside
+    elif bool((filling <= -1e4).all()):
         made = with_table("Add", value, torch.zeros(mask.shape).masked_fill(mask, LEAST_MASK))
     else:
         made = with_table("Mul", value, (~mask).float())
@@ -289,9 +299,4 @@ def hidden(self, node, x, mask, filling):
     self.give_narrow(node, made)
 
 
-def mask(self, hides):
-    """A term of scores that hides positions: 0, or a number that a softmax takes to 0."""
-    return self.constant(torch.zeros(narrowed(hides).shape).masked_fill(narrowed(hides), LEAST_MASK), "mask")
-
-
-Lowering.hidden, Lowering.mask = hidden, mask
+Lowering.hidden = hidden

@@ -74,6 +74,7 @@ class Lowering:
         self.fixed = {}  # (shape, bytes): name of the constant
         self.notes = []
         self.later = {}  # node: function that emits its Value when an operator reads it
+        self.reshaped_from = {}  # name of a reshaped value: what it was made from
         self.count = 0
 
     # -- the graph ---------------------------------------------------------------------------------
@@ -229,7 +230,12 @@ class Lowering:
     def reshaped(self, value, shape):
         if value.shape == tuple(shape) or (not shape and math.prod(value.shape) == 1):
             return value  # a number stays a tensor of one element
-        return self.emit("Reshape", [value.name, self.wholes(shape)], shape)
+        origin = self.reshaped_from.get(value.name, value)
+        if origin.shape == tuple(shape):
+            return origin
+        made = self.emit("Reshape", [origin.name, self.wholes(shape)], shape)
+        self.reshaped_from[made.name] = origin
+        return made
 
     def emit(self, operation, inputs, shape, node=None, **attributes):
         name = self.fresh(operation.lower())

@@ -6,6 +6,7 @@
 #pragma once
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +25,7 @@ class OnnxFile {
     std::vector<std::int64_t> wholes = {};
     bool one = false;  // a single number rather than a list
     std::string word = {};
+    std::optional<float> number = {};
   };
 
   OnnxFile& input(std::string_view name, const Shape& shape, Type type = kFloat) {
@@ -60,14 +62,21 @@ class OnnxFile {
     formats::WireWriter node;
     for (const std::string_view name : inputs) node.field(1, name);
     for (const std::string_view name : outputs) node.field(2, name);
-    node.field(4, operation);
+    const std::size_t dot = operation.find('.');  // "DOMAIN.NAME"
+    node.field(4, dot == std::string_view::npos ? operation : operation.substr(dot + 1));
+    if (dot != std::string_view::npos) node.field(7, operation.substr(0, dot));
     for (const Attribute& attribute : attributes) {
       formats::WireWriter made;
       made.field(1, std::string_view(attribute.name));
       if (!attribute.word.empty()) made.field(4, std::string_view(attribute.word));
       for (const std::int64_t whole : attribute.wholes)
         made.field(attribute.one ? 3 : 8, static_cast<std::uint64_t>(whole));
-      node.field(5, made.bytes());
+      std::string bytes = made.take();
+      if (attribute.number) {  // field 2, of four bytes
+        bytes += '\x15';
+        bytes.append(reinterpret_cast<const char*>(&*attribute.number), sizeof(float));
+      }
+      node.field(5, bytes);
     }
     graph_.field(1, node.bytes());
     return *this;

@@ -3,24 +3,11 @@
 //   weft.ExpertSlots(experts, capacity; positions [b, s, k])   a slot for each choice, per b
 //   weft.ExpertSend(x [b, s, d], slots [b, s, k])              [b, experts * capacity, d]
 //   weft.ExpertMix(weights [b, s, k], slots, done)             [b, s, d]
-#include <algorithm>
-#include <numeric>
-
 #include <fmt/format.h>
 
 #include "weft/translate/imports/onnx_resolver.h"
 
 namespace weft::imports {
-
-// A result whose first dims are those of an operand, as labels of an Einsum.
-OnnxResolver::ModelNode OnnxResolver::labelled(std::vector<std::uint32_t> operands,
-                                               std::vector<std::vector<std::size_t>> labels,
-                                               std::string form) {
-  ModelNode node = made(Operation::einsum, std::move(operands));
-  node.labels = std::move(labels);
-  model_.functions[model_.file.nodes.size()] = std::move(form);
-  return node;
-}
 
 Status OnnxResolver::add_top_k() {
   WEFT_TRY(x, operand(0));
@@ -34,8 +21,7 @@ Status OnnxResolver::add_top_k() {
     return user_error(fmt::format("k: expected 1 to {}, found {}", from.back(), k->wholes[0]));
   ModelShape to = from;
   to.back() = k->wholes[0];
-  std::vector<std::size_t> labels(from.size());
-  std::iota(labels.begin(), labels.end(), std::size_t{0});
+  std::vector<std::size_t> labels = own_labels(x);
   labels.back() = from.size();
   if (!node_->outputs[0].empty()) WEFT_TRY_STATUS(push(labelled({x}, {labels}, "top_k"), to, "chosen"));
   if (node_->outputs.size() < 2 || node_->outputs[1].empty()) return {};
@@ -92,15 +78,6 @@ Status OnnxResolver::add_expert_mix() {
                                   formats::print_shape(shape(weight)), formats::print_shape(from)));
   return push(labelled({weight, place, done}, {{0, 1, 3}, {0, 1, 3}, {0, 4, 2}}, "mix"),
               {to[0], to[1], from[2]}, "mixed");
-}
-
-// Positions, of an input or from TopK, as numbers.
-Status OnnxResolver::number_of(std::uint32_t x) {
-  ModelShape to = shape(x);
-  std::vector<std::size_t> labels(to.size());
-  std::iota(labels.begin(), labels.end(), std::size_t{0});
-  if (model_.positions.contains(x)) to.pop_back();
-  return push(labelled({x}, {std::move(labels)}, "number"), std::move(to), "number");
 }
 
 }  // namespace weft::imports

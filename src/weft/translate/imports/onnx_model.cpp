@@ -240,27 +240,51 @@ Status OnnxResolver::check_attributes(const OnnxNode& node) {
     OnnxKind kind;
   };
   using enum OnnxKind;
-  constexpr Attribute kAttributes[] = {{"allowzero", whole},     {"alpha", number},
-                                       {"approximate", word},    {"auto_pad", word},
-                                       {"axes", wholes},         {"axis", whole},
-                                       {"beta", number},         {"capacity", whole},
-                                       {"ceil_mode", whole},     {"count_include_pad", whole},
-                                       {"dilations", wholes},    {"end", whole},
-                                       {"epsilon", number},      {"equation", word},
-                                       {"experts", whole},       {"group", whole},
-                                       {"ignore_index", whole},  {"keepdims", whole},
-                                       {"kernel_shape", wholes}, {"momentum", number},
-                                       {"largest", whole},       {"noop_with_empty_axes", whole},
-                                       {"num_outputs", whole},   {"output_padding", wholes},
-                                       {"output_shape", wholes}, {"pads", wholes},
-                                       {"perm", wholes},         {"reduction", word},
-                                       {"saturate", whole},      {"seed", whole},
-                                       {"sorted", whole},        {"start", whole},
-                                       {"stash_type", whole},    {"storage_order", whole},
-                                       {"strides", wholes},      {"to", whole},
-                                       {"training_mode", whole}, {"transA", whole},
-                                       {"transB", whole},        {"value", tensor},
-                                       {"value_float", number},  {"value_int", whole},
+  constexpr Attribute kAttributes[] = {{"allowzero", whole},
+                                       {"alpha", number},
+                                       {"approximate", word},
+                                       {"auto_pad", word},
+                                       {"axes", wholes},
+                                       {"axis", whole},
+                                       {"base", number},
+                                       {"beta", number},
+                                       {"capacity", whole},
+                                       {"ceil_mode", whole},
+                                       {"count_include_pad", whole},
+                                       {"dilations", wholes},
+                                       {"end", whole},
+                                       {"epsilon", number},
+                                       {"equation", word},
+                                       {"experts", whole},
+                                       {"group", whole},
+                                       {"highest", whole},
+                                       {"ignore_index", whole},
+                                       {"keepdims", whole},
+                                       {"kernel_shape", wholes},
+                                       {"largest", whole},
+                                       {"lowest", whole},
+                                       {"momentum", number},
+                                       {"noop_with_empty_axes", whole},
+                                       {"num_outputs", whole},
+                                       {"output_padding", wholes},
+                                       {"output_shape", wholes},
+                                       {"pads", wholes},
+                                       {"perm", wholes},
+                                       {"reduction", word},
+                                       {"saturate", whole},
+                                       {"seed", whole},
+                                       {"sorted", whole},
+                                       {"start", whole},
+                                       {"stash_type", whole},
+                                       {"storage_order", whole},
+                                       {"strides", wholes},
+                                       {"to", whole},
+                                       {"training_mode", whole},
+                                       {"transA", whole},
+                                       {"transB", whole},
+                                       {"value", tensor},
+                                       {"value_float", number},
+                                       {"value_int", whole},
                                        {"value_ints", wholes}};
   constexpr std::pair<std::string_view, std::string_view> kFoldedOnly[] = {
       {"Constant", "value value_float value_int value_ints"},
@@ -285,7 +309,9 @@ Status OnnxResolver::check_attributes(const OnnxNode& node) {
                         : names.empty() ? "it has none"
                                         : fmt::format("known are {}", fmt::join(names, ", ")));
     }
-    const OnnxKind kind = std::ranges::find(kAttributes, name, &Attribute::name)->kind;
+    const auto found = std::ranges::find(kAttributes, name, &Attribute::name);
+    WEFT_CHECK(found != std::end(kAttributes), "an operator's list has an attribute without a kind");
+    const OnnxKind kind = found->kind;
     if (attribute.kind != none && attribute.kind != kind)
       return user_error(fmt::format("{}: expected {}, found {}", name, kKinds[static_cast<std::size_t>(kind)],
                                     kKinds[static_cast<std::size_t>(attribute.kind)]));
@@ -377,6 +403,7 @@ const std::vector<OnnxResolver::Operator>& OnnxResolver::operators() {
       {"Not", &OnnxResolver::add_not},
       {"Or", &OnnxResolver::add_or},
       {"Pow", &OnnxResolver::add_pow},
+      {"RMSNormalization", &OnnxResolver::add_rms_norm, "axis epsilon stash_type"},
       {"Reciprocal", &OnnxResolver::add_reciprocal},
       {"ReduceMax", &OnnxResolver::add_largest, "axes keepdims noop_with_empty_axes"},
       {"ReduceMean", &OnnxResolver::add_mean, "axes keepdims noop_with_empty_axes"},
@@ -399,9 +426,11 @@ const std::vector<OnnxResolver::Operator>& OnnxResolver::operators() {
       {"Transpose", &OnnxResolver::add_transpose, "perm"},
       {"Unsqueeze", &OnnxResolver::add_unsqueeze},
       {"Where", &OnnxResolver::add_where},
+      {"weft.Band", &OnnxResolver::add_band, "highest lowest"},
       {"weft.ExpertMix", &OnnxResolver::add_expert_mix},
       {"weft.ExpertSend", &OnnxResolver::add_expert_send},
-      {"weft.ExpertSlots", &OnnxResolver::add_expert_slots, "capacity experts"}};
+      {"weft.ExpertSlots", &OnnxResolver::add_expert_slots, "capacity experts"},
+      {"weft.Rotary", &OnnxResolver::add_rotary, "base"}};
   return kOperators;
 }
 

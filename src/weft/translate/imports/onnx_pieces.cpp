@@ -22,7 +22,7 @@ Result<OnnxPrinter::Piece> OnnxPrinter::piece_of(std::size_t n) {
     case Operation::reduce: return reduce(n, node, wanted);
     case Operation::broadcast: return broadcast(node, file_.shape(file_.result(n)), wanted);
     case Operation::einsum:
-      return model_.functions.contains(n) ? experts(n, node, wanted) : einsum(node, wanted);
+      return model_.functions.contains(n) ? function(n, node, wanted) : einsum(node, wanted);
     case Operation::conv2d_transpose: return conv2d_transpose(n, node, wanted);
     case Operation::layernorm: return layer_norm(node, wanted);
     case Operation::batchnorm: return batch_norm(node, wanted);

@@ -94,7 +94,7 @@ class OnnxPrinter {
   Piece reduce(std::size_t n, const ModelNode& node, const Names& wanted);
   Result<Piece> broadcast(const ModelNode& node, const ModelShape& to, const Names& wanted);
   Piece einsum(const ModelNode& node, const Names& wanted);
-  Piece experts(std::size_t n, const ModelNode& node, Names wanted);
+  Piece function(std::size_t n, const ModelNode& node, Names wanted);
   void name_sizes(std::size_t n);
   Piece conv2d_transpose(std::size_t n, const ModelNode& node, const Names& wanted);
   void add_bias(Piece& piece, std::size_t n, const Names& wanted);

@@ -172,15 +172,21 @@ class OnnxResolver {
   Result<std::set<std::size_t>> reduced_axes(std::size_t rank) const;
   Status add_einsum();
 
-  // Mixtures of experts: onnx_experts.cpp.
+  // Functions of WeftQL that refer to indices: onnx_functions.cpp.
   ModelNode labelled(std::vector<std::uint32_t> operands, std::vector<std::vector<std::size_t>> labels,
                      std::string form);
+  std::vector<std::size_t> own_labels(std::uint32_t value) const;
+  Status number_of(std::uint32_t x);
+  Status add_rms_norm();
+  Status add_rotary();
+  Status add_band();
+
+  // Mixtures of experts: onnx_experts.cpp.
   Status add_top_k();
   Status add_expert_slots();
   Status add_expert_send();
   Status add_expert_mix();
   Result<std::uint32_t> slots(std::size_t i) const;
-  Status number_of(std::uint32_t x);
 
   // Data movement.
   // x from `begin` to before `end`: the node's output, or an intermediate if `output` is empty.

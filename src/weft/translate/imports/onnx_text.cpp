@@ -181,6 +181,14 @@ void OnnxPrinter::declare_sources() {
   for (const ModelNode& node : file_.nodes)
     if (node.operation == Operation::layernorm || node.operation == Operation::batchnorm)
       for (std::size_t i = 1; i < node.operands.size(); i += 3) ones.insert(node.operands[i]);
+  std::set<std::uint32_t> normed;
+  for (const auto& [n, form] : model_.functions)
+    if (form.starts_with("rms_norm ")) normed.insert(file_.result(n));
+  for (const ModelNode& node : file_.nodes)
+    if (node.operation == Operation::mul && node.operands.size() == 2)
+      for (const std::size_t i : {0u, 1u})
+        if (normed.contains(node.operands[i]) && file_.shape(node.operands[1 - i]).size() == 1)
+          ones.insert(node.operands[1 - i]);
   entry_.resize(file_.values.size());
   for (std::uint32_t v = 0; v < file_.inputs + file_.weights; ++v) {
     if (v >= file_.inputs && uses_[v] == 0) continue;

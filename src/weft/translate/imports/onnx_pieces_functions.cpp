@@ -1,4 +1,5 @@
-// Nodes of mixtures of experts as parts of a query; onnx_experts.cpp has their operands.
+// Functions that refer to indices, and mixtures of experts, as parts of a query; onnx_functions.cpp and
+// onnx_experts.cpp have their operands.
 #include <fmt/format.h>
 
 #include "weft/base/number.h"
@@ -6,7 +7,7 @@
 
 namespace weft::imports {
 
-OnnxPrinter::Piece OnnxPrinter::experts(std::size_t n, const ModelNode& node, Names wanted) {
+OnnxPrinter::Piece OnnxPrinter::function(std::size_t n, const ModelNode& node, Names wanted) {
   const std::string& form = model_.functions.at(n);
   Piece piece;
   piece.alone = true;
@@ -22,7 +23,32 @@ OnnxPrinter::Piece OnnxPrinter::experts(std::size_t n, const ModelNode& node, Na
     }
     return own;
   };
-  if (form == "number") {
+  const std::size_t last = wanted.size() - 1;
+  const std::string argument = form.substr(form.find(' ') + 1);
+  if (form.starts_with("rms_norm")) {
+    piece.text = fmt::format("rms_norm({}, epsilon => {}){}", source(piece, node.operands[0], names(0)),
+                             argument, over(wanted, {wanted[last]}));
+  } else if (form.starts_with("rotary")) {
+    piece.text =
+        fmt::format("rotary({}, along => {}, pairs => {}, base => {})",
+                    source(piece, node.operands[0], names(0)), wanted[last - 1], wanted[last], argument);
+  } else if (form.starts_with("band")) {
+    const std::string x = source(piece, node.operands[0], names(0)), &s = wanted[last - 1], &t = wanted[last];
+    std::vector<std::string> conditions;
+    for (const std::string_view key : {"lowest ", "highest "})
+      if (const auto found = form.find(key); found != std::string::npos) {
+        const std::size_t begin = found + key.size();
+        const auto bound =
+            read_number<std::int64_t>(form.substr(begin, form.find(' ', begin) - begin)).value_or(0);
+        if (key == "highest ")
+          conditions.push_back(bound == 0 ? fmt::format("{} <= {}", s, t)
+                                          : fmt::format("{} - {} <= {}", s, t, bound));
+        else
+          conditions.push_back(bound == 0 ? fmt::format("{} <= {}", t, s)
+                                          : fmt::format("{} - {} <= {}", t, s, -bound));
+      }
+    piece.text = fmt::format("CASE WHEN {} THEN {} ELSE -inf END", fmt::join(conditions, " AND "), x);
+  } else if (form == "number") {
     piece.text = fmt::format("CAST({} AS float32)", source(piece, node.operands[0], names(0)));
   } else if (form.starts_with("top_k")) {
     const std::string x = source(piece, node.operands[0], names(0));
