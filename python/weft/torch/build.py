@@ -68,6 +68,18 @@ def _include_folders(extension) -> List[str]:
     return folders
 
 
+def _cpp_runtime() -> List[str]:
+    """The C++ library that torch has loaded into this process.
+
+    Some compilers link their own copy of it into the extension. Two copies in one process do not share
+    locales and exceptions: a stream that both use crashes.
+    """
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        loaded = {line.split(None, 5)[-1].rstrip("\n") for line in maps if "/" in line}
+    names = ("libstdc++.so.6", "libgcc_s.so.1")
+    return sorted(path for path in loaded if os.path.basename(path).startswith(names) and os.path.exists(path))
+
+
 def command(extension, output: str) -> List[str]:
     """The call of the compiler."""
     torch = extension.torch
@@ -84,7 +96,8 @@ def command(extension, output: str) -> List[str]:
     for folder in _include_folders(extension):
         words += ["-isystem" if folder != extension.HERE else "-I", folder]
     libraries = os.path.join(os.path.dirname(os.path.abspath(torch.__file__)), "lib")
-    words += [extension.SOURCE, "-o", output, "-L" + libraries, "-ltorch_python", "-ltorch_cpu", "-ltorch", "-lc10", "-ldl"]
+    words += [extension.SOURCE, "-o", output, "-L" + libraries, "-ltorch_python", "-ltorch_cpu", "-ltorch", "-lc10"]
+    words += _cpp_runtime() + ["-ldl"]
     return words
 
 
