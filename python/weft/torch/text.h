@@ -1,7 +1,8 @@
 // weft/torch/text.h -- the messages of errors, and the exceptions that carry them.
 //
-// No streams: if the compiler linked its own copy of the C++ library into the extension, a stream that
-// both copies write to ends the process. std::runtime_error becomes RuntimeError in Python.
+// They use no streams: torch and this extension may have different copies of the C++ library, which do
+// not share locales. std::runtime_error becomes RuntimeError in Python, without the C++ stack that
+// torch adds to errors of its own.
 #pragma once
 #include <stdexcept>
 #include <string>
