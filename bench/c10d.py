@@ -145,7 +145,11 @@ def measure(name, ranks, threads, steps, limit):
             process.start()
         theirs.close()
         try:
-            return ours.recv() if ours.poll(limit) else f"not done after {limit:.0f} s"
+            if ours.poll(limit):
+                return ours.recv()
+            for process in processes:  # all at once: none reports the end of another
+                process.kill()
+            return f"not done after {limit:.0f} s"
         except EOFError:
             return "a process failed"
         finally:

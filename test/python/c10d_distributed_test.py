@@ -33,6 +33,30 @@ def provide_expecttest():
         sys.modules["expecttest"] = made
 
 
+def rename_weft_to_gloo():
+    """Groups that are created with "gloo" use weft, and report "gloo" as their backend."""
+    import torch.distributed
+    from torch.distributed import distributed_c10d
+
+    def creates(function):
+        def created(*positional, **named):
+            if named.get("backend") == "gloo":
+                named["backend"] = "weft"
+            return function(*("weft" if each == "gloo" else each for each in positional), **named)
+        return created
+
+    def names(function):
+        def named(*positional, **keywords):
+            backend = function(*positional, **keywords)
+            return "gloo" if backend == "weft" else backend
+        return named
+
+    for name, wrap in (("init_process_group", creates), ("new_group", creates), ("get_backend", names)):
+        wrapped = wrap(getattr(distributed_c10d, name))
+        setattr(distributed_c10d, name, wrapped)
+        setattr(torch.distributed, name, wrapped)
+
+
 def load_tests_of(run_as):
     """Defines the test class of distributed_test.py for a backend."""
     os.environ["BACKEND"] = "gloo" if run_as == "as gloo" else run_as
@@ -48,13 +72,7 @@ def load_tests_of(run_as):
     if run_as != "gloo":
         import weft.torch
     if run_as == "as gloo":
-        from torch.distributed import distributed_c10d
-
-        class NamedGloo:
-            def __new__(cls, store, rank, size, timeout=distributed_c10d.default_pg_timeout):
-                return weft.torch.load().create(store, rank, size, timeout)
-
-        distributed_c10d.ProcessGroupGloo = NamedGloo
+        rename_weft_to_gloo()
     torch.set_num_threads(1)
     from torch.testing._internal.distributed import distributed_test
 
@@ -115,7 +133,7 @@ def work(names, out):
 def names_of_tests(pattern):
     case = load_tests_of("gloo")
     names = unittest.TestLoader().getTestCaseNames(case)
-    return [name for name in names if pattern in name]
+    return [name for name in names if any(part in name for part in pattern.split(","))]
 
 
 def run_backend(run_as, names, jobs, limit, folder, slot):
@@ -201,7 +219,7 @@ def compare(results, list_missing):
 def main():
     parser = argparse.ArgumentParser(description="compares the backends weft and gloo by torch's distributed_test.py")
     parser.add_argument("--backends", default="gloo,weft", help="comma-separated: gloo, weft")
-    parser.add_argument("--filter", default="", help="only tests whose name contains this")
+    parser.add_argument("--filter", default="", help="only tests whose name contains one of these, comma-separated")
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 1) // 3), help="tests at a time")
     parser.add_argument("--limit", type=float, default=3000, help="seconds per backend")
     parser.add_argument("--list-missing", action="store_true", help="list the tests that pass on gloo only")

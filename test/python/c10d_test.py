@@ -5,6 +5,7 @@ Exits with 77 if torch, a compiler or its headers are missing. WEFT_LIBRARY name
 
 import datetime
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -58,20 +59,29 @@ def error_of(call):
 
 class Collectives(unittest.TestCase):
     def run_cases(self, size, transport=""):
-        path = c10d_processes.fresh_path()
+        """Runs the cases in one set of processes. After a case that fails, the others run in a new set."""
+        waiting, problems = list(c10d_cases.CASES), []
+        while waiting:
+            path = c10d_processes.fresh_path()
 
-        def ranks(rank, size):
-            if transport:
-                os.environ["WEFT_TORCH_TRANSPORT"] = transport
-            begin(rank, size, path)
-            for case in c10d_cases.CASES:
-                try:
+            def ranks(rank, size):
+                if transport:
+                    os.environ["WEFT_TORCH_TRANSPORT"] = transport
+                begin(rank, size, path)
+                for case in waiting:
+                    c10d_processes.begin_case(case.__name__)
                     case(rank, size)
-                except Exception as error:
-                    raise AssertionError(f"{case.__name__}: {error}") from error
-            dist.destroy_process_group()
+                dist.destroy_process_group()
 
-        c10d_processes.run(size, ranks)
+            try:
+                c10d_processes.run(size, ranks)
+                break
+            except c10d_processes.RankFailed as failure:
+                problems.append(str(failure))
+                names = [case.__name__ for case in waiting]
+                waiting = waiting[names.index(failure.at) + 1:] if failure.at else []
+        if problems:
+            self.fail("\n".join(problems))
 
     def test_two_ranks(self):
         self.run_cases(2)
@@ -260,7 +270,7 @@ class Build(unittest.TestCase):
                 file.write(_extension.json_of(dict(_extension.identity(), torch="1.0")))
             with open(_extension.file_of(folder), "w", encoding="utf-8"):
                 pass
-            with self.assertRaisesRegex(ImportError, "built for torch 1.0, and this is " + torch.__version__):
+            with self.assertRaisesRegex(ImportError, "built for torch 1.0, and this is " + re.escape(torch.__version__)):
                 weft.torch._check(folder, _extension.identity())
 
 

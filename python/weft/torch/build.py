@@ -68,6 +68,25 @@ def _include_folders(extension) -> List[str]:
     return folders
 
 
+def _cpp_runtime() -> List[str]:
+    """The C++ library that torch has loaded into this process.
+
+    Some compilers link their own copy of it into the extension. Two copies in one process do not share
+    exceptions and locales: an error that passes from one to the other ends the process.
+    """
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        loaded = {line.split(None, 5)[-1].rstrip("\n") for line in maps if "/" in line}
+    names = ("libstdc++.so.6", "libgcc_s.so.1")
+    return sorted(path for path in loaded if os.path.basename(path).startswith(names) and os.path.exists(path))
+
+
+def _check_runtime(path: str, compiler: str) -> None:
+    with open(path, "rb") as file:
+        if _cpp_runtime() and b"libstdc++.so" not in file.read():
+            raise BuildError(f"{compiler} linked its own copy of the C++ library into the backend: expected libstdc++.so, "
+                             "which torch uses\n  name another compiler in CXX")
+
+
 def command(extension, output: str) -> List[str]:
     """The call of the compiler."""
     torch = extension.torch
@@ -84,7 +103,8 @@ def command(extension, output: str) -> List[str]:
     for folder in _include_folders(extension):
         words += ["-isystem" if folder != extension.HERE else "-I", folder]
     libraries = os.path.join(os.path.dirname(os.path.abspath(torch.__file__)), "lib")
-    words += [extension.SOURCE, "-o", output, "-L" + libraries, "-ltorch_python", "-ltorch_cpu", "-ltorch", "-lc10", "-ldl"]
+    words += [extension.SOURCE, "-o", output, "-L" + libraries, "-ltorch_python", "-ltorch_cpu", "-ltorch", "-lc10"]
+    words += _cpp_runtime() + ["-ldl"]
     return words
 
 
@@ -113,6 +133,7 @@ def build(to: str = "", verbose: bool = False) -> str:
             raise BuildError(f"the backend does not compile against torch {extension.torch.__version__} with "
                              f"{words[0]} (exit code {done.returncode}):\n{_first_errors(done.stdout)}\n"
                              "  --verbose prints the command")
+        _check_runtime(made, words[0])
         with open(extension.description_of(unfinished), "w", encoding="utf-8") as file:
             file.write(extension.json_of(extension.identity()))
         os.makedirs(folder, exist_ok=True)

@@ -8,6 +8,7 @@
 // receive waits for stays with its sender. These calls have a communicator of their own: a send that
 // times out ends that one, and leaves the collectives usable. Thread-safe.
 #pragma once
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
@@ -44,7 +45,8 @@ class Mailbox {
     bool is_short() const { return header.bytes <= static_cast<int64_t>(sizeof payload); }
   };
 
-  Mailbox(weft_comm* comm, int rank, int size) : comm_(comm), rank_(rank), incoming_(static_cast<size_t>(size)) {
+  Mailbox(weft_comm* comm, int rank, int size)
+      : comm_(comm), rank_(rank), incoming_(static_cast<size_t>(size)) {
     for (int from = 0; from < size; ++from) {
       incoming_[static_cast<size_t>(from)].box = this;
       incoming_[static_cast<size_t>(from)].from = from;
@@ -84,7 +86,8 @@ class Mailbox {
       }
       if (Clock::now() >= deadline || !failure_.empty()) break;
       request_headers(lock, from);
-      if (!deliver(lock, from) && posted.state == State::waits && failure_.empty()) wait(lock, deadline, from);
+      if (!deliver(lock, from) && posted.state == State::waits && failure_.empty())
+        wait(lock, deadline, from);
     }
     posted_.remove(&posted);
     received = posted.result;
@@ -147,7 +150,8 @@ class Mailbox {
   }
 
   static bool matches(const Posted& posted, const Received& what) {
-    return posted.state == State::waits && posted.tag == what.header.tag && (posted.from == WEFT_ANY || posted.from == what.from);
+    return posted.state == State::waits && posted.tag == what.header.tag &&
+           (posted.from == WEFT_ANY || posted.from == what.from);
   }
 
   bool take_early(Posted& posted) {
@@ -170,8 +174,8 @@ class Mailbox {
       each.requested = true;
       WorkHandle work;
       lock.unlock();  // the callback may run at once
-      const int status =
-          start(make(nullptr, &each.envelope, sizeof each.envelope, each.from, rank_), &on_header, &each, work);
+      const int status = start(make(nullptr, &each.envelope, sizeof each.envelope, each.from, rank_),
+                               &on_header, &each, work);
       const std::string why = status == WEFT_OK ? "" : library().last_error();
       lock.lock();
       each.work = work;
@@ -194,48 +198,53 @@ class Mailbox {
     bool any = false;
     for (Incoming& each : incoming_) {
       if (!each.arrived || (from != WEFT_ANY && from != each.from)) continue;
-      each.arrived = false;
-      each.delivering = true;
       any = true;
-      const Received what{each.envelope.header, each.from};
-      Posted* target = nullptr;
-      for (Posted* const posted : posted_) {
-        if (!matches(*posted, what)) continue;
-        target = posted;
-        break;
-      }
-      const int64_t bytes = what.header.bytes;
-      std::unique_ptr<char[]> payload;
-      void* room = target != nullptr && bytes <= target->bytes ? target->room : nullptr;
-      if (room == nullptr && bytes > 0) {
-        payload.reset(new char[static_cast<size_t>(bytes)]);
-        room = payload.get();
-      }
-      if (target != nullptr) {  // no other thread may match it meanwhile
-        target->result = what;
-        target->state = State::fills;
-      }
-      lock.unlock();
-      int status = WEFT_OK;
-      if (!each.envelope.is_short()) {
-        status = transfer(nullptr, room, bytes, each.from, rank_, Milliseconds(0));
-      } else if (bytes > 0) {
-        std::memcpy(room, each.envelope.payload, static_cast<size_t>(bytes));
-      }
-      const std::string why = status == WEFT_OK ? "" : library().last_error();
-      lock.lock();
-      each.requested = each.delivering = false;
-      if (status != WEFT_OK) failure_ = why;
-      if (target != nullptr) {
-        target->state = status == WEFT_OK ? State::done : State::waits;
-      } else if (status == WEFT_OK) {
-        early_.push_back({what, std::move(payload)});
-      }
-      for (Posted* const posted : posted_)
-        if (posted->state == State::waits) take_early(*posted);
-      changed_.notify_all();
+      deliver_one(lock, each);
     }
     return any;
+  }
+
+  void deliver_one(Lock& lock, Incoming& incoming) {
+    incoming.arrived = false;
+    incoming.delivering = true;
+    const Received what{incoming.envelope.header, incoming.from};
+    const int64_t bytes = what.header.bytes;
+    const auto found = std::find_if(posted_.begin(), posted_.end(),
+                                    [&](const Posted* posted) { return matches(*posted, what); });
+    Posted* const target = found == posted_.end() ? nullptr : *found;
+    if (target != nullptr) {  // no other thread may match it meanwhile
+      target->result = what;
+      target->state = State::fills;
+    }
+    std::unique_ptr<char[]> payload;
+    void* room = target != nullptr && bytes <= target->bytes ? target->room : nullptr;
+    if (room == nullptr && bytes > 0) {
+      payload.reset(new char[static_cast<size_t>(bytes)]);
+      room = payload.get();
+    }
+    lock.unlock();
+    const int status = read_payload(incoming, room);
+    const std::string why = status == WEFT_OK ? "" : library().last_error();
+    lock.lock();
+    incoming.requested = incoming.delivering = false;
+    if (status != WEFT_OK) failure_ = why;
+    if (target != nullptr) {
+      target->state = status == WEFT_OK ? State::done : State::waits;
+    } else if (status == WEFT_OK) {
+      early_.push_back({what, std::move(payload)});
+    }
+    // Receives that were posted meanwhile may want an early message.
+    for (Posted* const posted : posted_)
+      if (posted->state == State::waits) take_early(*posted);
+    changed_.notify_all();
+  }
+
+  int read_payload(const Incoming& incoming, void* room) {
+    const int64_t bytes = incoming.envelope.header.bytes;
+    if (!incoming.envelope.is_short())
+      return transfer(nullptr, room, bytes, incoming.from, rank_, Milliseconds(0));
+    if (bytes > 0) std::memcpy(room, incoming.envelope.payload, static_cast<size_t>(bytes));
+    return WEFT_OK;
   }
 
   // One waiting thread drives the header of its sender; others are notified.

@@ -29,12 +29,14 @@ inline int receive(Group& group, const at::Tensor& tensor, int from, int tag, Mi
   const Dense dense(tensor);
   const auto fail = [&](const std::string& why) {
     const std::string sender = from == WEFT_ANY ? "any rank" : "rank " + std::to_string(from);
-    throw std::runtime_error("weft recv from " + sender + " with tag " + std::to_string(tag) + " failed on rank " +
-                             std::to_string(group.rank()) + " of " + std::to_string(group.size()) + ": " + why);
+    throw std::runtime_error("weft recv from " + sender + " with tag " + std::to_string(tag) +
+                             " failed on rank " + std::to_string(group.rank()) + " of " +
+                             std::to_string(group.size()) + ": " + why);
   };
   Mailbox::Received received;
   try {
-    if (!group.mailbox().receive(dense.data(), static_cast<int64_t>(dense.bytes()), from, tag, timeout, received))
+    if (!group.mailbox().receive(dense.data(), static_cast<int64_t>(dense.bytes()), from, tag, timeout,
+                                 received))
       fail("timeout: no message arrived within " + std::to_string(timeout.count()) + " ms");
   } catch (const Mailbox::Failure& failure) {
     fail(failure.what());
@@ -61,26 +63,29 @@ inline void monitored_barrier(Group& group, bool wait_for_all, Milliseconds time
   if (group.rank() != 0) {
     int status = library().send_tagged(group.comm(), &token, 1, WEFT_U8, 0, kBarrierTag, patience());
     if (status == WEFT_OK)
-      status = library().receive_tagged(group.comm(), &token, 1, WEFT_U8, 0, kBarrierTag, patience(), nullptr);
-    TORCH_CHECK(status == WEFT_OK, "Rank ", group.rank(),
-                " successfully reached monitoredBarrier, but received errors while waiting for send/recv from rank 0: ",
-                library().last_error(), ". The error of rank 0 names the missing rank");
+      status =
+          library().receive_tagged(group.comm(), &token, 1, WEFT_U8, 0, kBarrierTag, patience(), nullptr);
+    require(status == WEFT_OK, "Rank ", group.rank(),
+            " successfully reached monitoredBarrier, but received errors while waiting for send/recv from "
+            "rank 0: ",
+            library().last_error(), ". The error of rank 0 names the missing rank");
     return;
   }
   std::vector<int> missing;
   for (int rank = 1; rank < group.size(); ++rank) {
-    TORCH_CHECK(left() > 0 || wait_for_all, "Rank 0 timed out in monitoredBarrier after ", timeout.count(),
-                " ms, before rank ", rank);
-    if (library().receive_tagged(group.comm(), &token, 1, WEFT_U8, rank, kBarrierTag, patience(), nullptr) == WEFT_OK)
+    require(left() > 0 || wait_for_all, "Rank 0 timed out in monitoredBarrier after ", timeout.count(),
+            " ms, before rank ", rank);
+    if (library().receive_tagged(group.comm(), &token, 1, WEFT_U8, rank, kBarrierTag, patience(), nullptr) ==
+        WEFT_OK)
       continue;
     missing.push_back(rank);
-    TORCH_CHECK(wait_for_all, "[Rank 0]: Rank ", rank, " failed to pass monitoredBarrier in ", timeout.count(),
-                " ms: ", library().last_error());
+    require(wait_for_all, "[Rank 0]: Rank ", rank, " failed to pass monitoredBarrier in ", timeout.count(),
+            " ms: ", library().last_error());
   }
   std::string names;
   for (const int rank : missing) names += (names.empty() ? "" : ", ") + std::to_string(rank);
-  TORCH_CHECK(missing.empty(), "[Rank 0]: Ranks ", names, " failed to pass monitoredBarrier in ", timeout.count(),
-              " ms");
+  require(missing.empty(), "[Rank 0]: Ranks ", names, " failed to pass monitoredBarrier in ", timeout.count(),
+          " ms");
   for (int rank = 1; rank < group.size(); ++rank)
     group.check(library().send_tagged(group.comm(), &token, 1, WEFT_U8, rank, kBarrierTag, patience()),
                 "monitored_barrier");

@@ -5,9 +5,10 @@
 #include <vector>
 
 #include <ATen/ATen.h>
-#include <torch/csrc/distributed/c10d/Types.hpp>
 #include <torch/version.h>
+#include <torch/csrc/distributed/c10d/Types.hpp>
 
+#include "text.h"
 #include "weft_comm.h"
 
 namespace weft_torch {
@@ -48,37 +49,37 @@ inline Element element_of(const at::Tensor& tensor) {
 }
 
 inline void check_tensor(const char* call, const at::Tensor& tensor) {
-  TORCH_CHECK(tensor.layout() == at::kStrided, "weft ", call, ": expected a dense tensor, found layout ",
-              tensor.layout());
-  TORCH_CHECK(tensor.device().is_cpu(), "weft ", call, ": expected a CPU tensor, found one on ", tensor.device(),
-              "; use the backend \"cpu:weft,cuda:nccl\" for both");
+  require(tensor.layout() == at::kStrided, "weft ", call, ": expected a dense tensor, found ",
+          tensor.is_sparse() ? "a sparse one" : "another layout");
+  require(tensor.device().is_cpu(), "weft ", call, ": expected a CPU tensor, found one on ", tensor.device(),
+          "; use the backend \"cpu:weft,cuda:nccl\" for both");
 }
 
 inline void check_tensors(const char* call, const Tensors& tensors) {
-  TORCH_CHECK(!tensors.empty(), "weft ", call, ": expected at least one tensor");
+  require(!tensors.empty(), "weft ", call, ": expected at least one tensor");
   for (const at::Tensor& each : tensors) {
     check_tensor(call, each);
-    TORCH_CHECK(each.scalar_type() == tensors.front().scalar_type(), "weft ", call,
-                ": expected tensors of one type, found ", tensors.front().scalar_type(), " and ",
-                each.scalar_type());
+    require(each.scalar_type() == tensors.front().scalar_type(), "weft ", call,
+            ": expected tensors of one type, found ", tensors.front().scalar_type(), " and ",
+            each.scalar_type());
   }
 }
 
 inline at::Tensor& check_one(const char* call, Tensors& tensors) {
-  TORCH_CHECK(tensors.size() == 1, "weft ", call, ": expected one tensor, found ", tensors.size());
+  require(tensors.size() == 1, "weft ", call, ": expected one tensor, found ", tensors.size());
   check_tensor(call, tensors.front());
   return tensors.front();
 }
 
 // A list with one tensor per rank, each with the type and size of `like`.
 inline void check_list(const char* call, const Tensors& list, int ranks, const at::Tensor& like) {
-  TORCH_CHECK(list.size() == static_cast<size_t>(ranks), "weft ", call, ": expected a tensor for each of ", ranks,
-              " ranks, found ", list.size());
+  require(list.size() == static_cast<size_t>(ranks), "weft ", call, ": expected a tensor for each of ", ranks,
+          " ranks, found ", list.size());
   for (size_t rank = 0; rank < list.size(); ++rank) {
     check_tensor(call, list[rank]);
-    TORCH_CHECK(list[rank].scalar_type() == like.scalar_type() && list[rank].numel() == like.numel(), "weft ", call,
-                ": the tensor for rank ", rank, " has ", list[rank].numel(), " x ", list[rank].scalar_type(),
-                ", expected ", like.numel(), " x ", like.scalar_type());
+    require(list[rank].scalar_type() == like.scalar_type() && list[rank].numel() == like.numel(), "weft ",
+            call, ": the tensor for rank ", rank, " has ", list[rank].numel(), " x ",
+            list[rank].scalar_type(), ", expected ", like.numel(), " x ", like.scalar_type());
   }
 }
 
@@ -149,25 +150,27 @@ auto has_tensor_factor(const Supplement& supplement, long) -> decltype(supplemen
 
 inline double premultiplied_by(const c10d::ReduceOp& op) {
   const auto* const supplement = static_cast<const c10d::NCCLPreMulSumSupplement*>(op.supplement_.get());
-  TORCH_CHECK(supplement != nullptr, "weft: PREMUL_SUM needs a factor");
+  require(supplement != nullptr, "weft: PREMUL_SUM needs a factor");
   if (!has_tensor_factor(*supplement, 0)) return supplement->double_factor;
   const at::Tensor factor = tensor_factor(*supplement, 0);
-  TORCH_CHECK(factor.numel() == 1, "weft: PREMUL_SUM needs one factor, found ", factor.numel());
+  require(factor.numel() == 1, "weft: PREMUL_SUM needs one factor, found ", factor.numel());
   return factor.item<double>();
 }
 
 inline Reduction reduction_of(const char* call, const c10d::ReduceOp& op, const at::Tensor& tensor) {
   using Op = c10d::ReduceOp;
-  static const char* const names[] = {"SUM", "AVG", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR", "PREMUL_SUM"};
+  static const char* const names[] = {"SUM",  "AVG", "PRODUCT", "MIN",       "MAX",
+                                      "BAND", "BOR", "BXOR",    "PREMUL_SUM"};
   static const int ops[] = {WEFT_SUM, WEFT_AVG, WEFT_PRODUCT, WEFT_MIN, WEFT_MAX,
                             WEFT_AND, WEFT_OR,  WEFT_XOR,     WEFT_SUM};
   const auto which = static_cast<size_t>(op.op_);
-  TORCH_CHECK(which <= static_cast<size_t>(Op::PREMUL_SUM), "weft ", call, ": unknown reduction ", which);
+  require(which <= static_cast<size_t>(Op::PREMUL_SUM), "weft ", call, ": unknown reduction ", which);
   const at::ScalarType type = tensor.scalar_type();
   const char* const name = names[which];
   const bool is_bitwise = op.op_ == Op::BAND || op.op_ == Op::BOR || op.op_ == Op::BXOR;
   const auto refuse = [&](const char* types) {
-    TORCH_CHECK(false, "weft ", call, ": Cannot use ReduceOp.", name, " with tensors of ", type, "; it needs ", types);
+    require(false, "weft ", call, ": Cannot use ReduceOp.", name, " with tensors of ", type, "; it needs ",
+            types);
   };
   Reduction made;
   made.op = ops[which];

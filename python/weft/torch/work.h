@@ -20,6 +20,8 @@
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
+#include "text.h"
+
 namespace weft_torch {
 
 class Queue;
@@ -41,7 +43,7 @@ class WeftWork : public c10d::Work {
   bool isCompleted() override;
   int sourceRank() const override { return source; }
   Tensors result() override {
-    TORCH_CHECK(isCompleted(), "weft: result() needs a completed operation; call wait() first");
+    require(isCompleted(), "weft: result() needs a completed operation; call wait() first");
     return outputs_;
   }
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
@@ -149,8 +151,7 @@ class Queue : public std::enable_shared_from_this<Queue> {
   void serve() {
     std::unique_lock<std::mutex> lock(mutex_);
     for (;;) {
-      const bool has_work =
-          changed_.wait_for(lock, kLinger, [this] { return !busy_ && !waiting_.empty(); });
+      const bool has_work = changed_.wait_for(lock, kLinger, [this] { return !busy_ && !waiting_.empty(); });
       if (has_work) {
         step(lock);
       } else if (waiting_.empty()) {
@@ -199,10 +200,9 @@ inline c10::intrusive_ptr<c10::ivalue::Future> WeftWork::getFuture() {
 inline bool WeftWork::wait(std::chrono::milliseconds timeout) {
   if (const auto queue = queue_.lock()) {
     using Clock = std::chrono::steady_clock;
-    const auto deadline =
-        timeout.count() > 0 ? Clock::now() + timeout : Clock::time_point::max();
-    TORCH_CHECK(queue->run_until(*this, deadline), "weft: the operation is not done after ", timeout.count(),
-                " ms on rank ", rank_, "; it continues");
+    const auto deadline = timeout.count() > 0 ? Clock::now() + timeout : Clock::time_point::max();
+    require(queue->run_until(*this, deadline), "weft: the operation is not done after ", timeout.count(),
+            " ms on rank ", rank_, "; it continues");
   }
   return Work::wait(timeout);
 }
