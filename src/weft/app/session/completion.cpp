@@ -30,7 +30,7 @@ constexpr std::string_view kInside[] = {
 
 constexpr std::string_view kFormats[] = {"text",       "json",       "plan",   "megatron",
                                          "deepspeed",  "torchtitan", "nemo",   "bridge",
-                                         "accelerate", "maxtext",    "dtensor"};
+                                         "accelerate", "maxtext",    "torch"};
 constexpr std::string_view kFileSettings[] = {"checkpoint", "checkpoint_best", "log"};
 
 bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }

@@ -8,6 +8,7 @@
 #include "weft/app/explain/servers.h"
 #include "weft/app/session/explain_pipeline.h"
 #include "weft/app/session/explain_recipe.h"
+#include "weft/app/session/explain_torch.h"
 #include "weft/app/session/measure_distributed.h"
 #include "weft/app/session/step_page.h"
 #include "weft/app/session/trace.h"
@@ -50,6 +51,8 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
   const search::DistributionChoice& choice = *planned->spread;
   const distribute::DistributedPlan& plan = choice.chosen.plan;
   if (options.plan) return print_written(plan, prepared);
+  if (options.form == language::syntax::Format::dtensor)
+    return explain_torch(state, context, prepared, plan, choice.distribution, choice.chosen.prediction.seconds);
   if (is_recipe(options.form))
     return explain_recipe(state, context, prepared, choice.distribution, choice.chosen.prediction.seconds,
                           options.form);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "weft/app/session/explain_recipe.h"
+#include "weft/app/session/explain_torch.h"
 #include "weft/app/session/measure_pipeline.h"
 #include "weft/app/session/step_page.h"
 #include "weft/app/session/trace.h"
@@ -53,6 +54,11 @@ class InTimeExplainer {
 
   Result<std::string> say() {
     const search::ChosenPipeline& choice = step_.chosen;
+    if (options_.form == language::syntax::Format::dtensor) {
+      WEFT_TRY(made, plan_of(choice.distribution));
+      return explain_torch(state_, context_, prepared_, made->spread->chosen.plan, choice.distribution,
+                           choice.priced.seconds);
+    }
     if (is_recipe(options_.form))
       return explain_recipe(state_, context_, prepared_, choice.distribution, choice.priced.seconds,
                             options_.form);

@@ -12,8 +12,7 @@ def apply(model, mesh, loss=None, names=None, device=None):
 
     parts     the modules that this rank trains: the model, or its stages. Give their parameters to
               the optimizer
-    schedule  None without stages. Otherwise train with schedule.step(inputs) on the first stage,
-              schedule.step(target=targets, losses=[]) on the last, schedule.step() on the others
+    schedule  None without stages; otherwise for step()
     loss      with stages: loss(outputs, targets), averaged over a micro-batch
     names     modules whose names differ from the plan's: {"wq": "attention.q_proj"}
 
@@ -40,6 +39,18 @@ def apply(model, mesh, loss=None, names=None, device=None):
         parts.append(_distribute(part, mesh, layers, held, styles))
         stages.append(PipelineStage(parts[-1], stage, len(STAGE_LAYERS), device, group=mesh.get_group("pp")))
     return parts, _schedule(stages, loss)
+
+
+def step(schedule, inputs, targets):
+    """Runs the forward and backward passes of a batch with the same arguments on every rank.
+
+    Returns the losses of the micro-batches on the rank of the last stage, and [] on others.
+    """
+    first = any(stage.is_first for stage in schedule._stages)
+    last = any(stage.is_last for stage in schedule._stages)
+    losses = []
+    schedule.step(*((inputs,) if first else ()), target=targets if last else None, losses=losses if last else None)
+    return losses
 
 
 def _check_model(model, mesh):
@@ -107,6 +118,9 @@ def _distribute(part, mesh, layers, held, styles):
         for block in blocks:
             fully_shard(block, **options)
         fully_shard(part, **options)
+        if mesh.device_type == "cpu":
+            for module in (*blocks, part):
+                module.set_force_sum_reduction_for_comms(True)  # Gloo cannot average
     return part
 
 
