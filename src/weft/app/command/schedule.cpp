@@ -109,9 +109,8 @@ Result<ReadSchedule> read_torch_schedule(std::string_view csv, const std::string
     return error;
   }
   pipeline::Schedule& schedule = read->schedule;
-  const std::map<std::string, double> sizes = {{"stages", schedule.stages},
-                                               {"micro_batches", schedule.micro_batches},
-                                               {"chunks", schedule.chunks}};
+  const std::map<std::string, double> sizes = {
+      {"stages", schedule.stages}, {"micro_batches", schedule.micro_batches}, {"chunks", schedule.chunks}};
   for (const auto& [parameter, value] : parameters) {
     const auto size = sizes.find(parameter);
     if (size == sizes.end())
@@ -247,22 +246,20 @@ Result<std::string> answer(const ScheduleExport& request) {
   if (request.torch == name(TorchFormat::compute_comms))
     format = TorchFormat::compute_comms;
   else if (request.torch != name(format))
-    return user_error(fmt::format("--torch: expected compute_only or compute_comms, found {}", request.torch));
+    return user_error(
+        fmt::format("--torch: expected compute_only or compute_comms, found {}", request.torch));
   WEFT_TRY(csv, pipeline::print_torch_csv(schedule, format));
   if (!request.to.empty()) WEFT_TRY_STATUS(write_file_atomically(request.to, csv));
   if (request.format == session::Format::json) {
-    ScheduleJson json = {{"schedule", schedule.name},
-                         {"stages", schedule.stages},
-                         {"micro_batches", schedule.micro_batches},
-                         {"chunks", schedule.chunks},
-                         {"torch", name(format)},
-                         {"csv", csv}};
+    ScheduleJson json = {
+        {"schedule", schedule.name}, {"stages", schedule.stages}, {"micro_batches", schedule.micro_batches},
+        {"chunks", schedule.chunks}, {"torch", name(format)},     {"csv", csv}};
     if (!request.to.empty()) json["file"] = request.to;
     return line_of(json);
   }
   if (request.to.empty()) return csv;
-  return explain::wrap(fmt::format("wrote {}: {}, {} ranks with {} stage{} each, {} micro-batches, {}\n", request.to,
-                                   schedule.name, schedule.stages, schedule.chunks,
+  return explain::wrap(fmt::format("wrote {}: {}, {} ranks with {} stage{} each, {} micro-batches, {}\n",
+                                   request.to, schedule.name, schedule.stages, schedule.chunks,
                                    schedule.chunks == 1 ? "" : "s", schedule.micro_batches, name(format)),
                        request.width);
 }

@@ -100,9 +100,8 @@ Result<TorchCell> parse_cell(std::string_view text) {
 }  // namespace
 
 std::string print(const TorchAction& action) {
-  return action.micro_batch < 0
-             ? fmt::format("{}{}", action.stage, name(action.kind))
-             : fmt::format("{}{}{}", action.stage, name(action.kind), action.micro_batch);
+  return action.micro_batch < 0 ? fmt::format("{}{}", action.stage, name(action.kind))
+                                : fmt::format("{}{}{}", action.stage, name(action.kind), action.micro_batch);
 }
 
 std::string print_place(std::size_t row, std::size_t cell) {

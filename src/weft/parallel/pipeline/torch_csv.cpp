@@ -41,18 +41,19 @@ Status last_stage_in_order(const TorchRows& rows, std::int32_t last) {
     for (std::size_t cell = 0; cell < rows[row].size(); ++cell)
       for (const TorchAction& action : rows[row][cell])
         if (action.stage == last && action.kind == TorchKind::forward && action.micro_batch != expected++)
-          return user_error(
-              fmt::format("{}: expected {}F{}, found {}", print_place(row, cell), last, expected - 1, print(action)),
-              "PyTorch's runtime needs the micro-batches in order on the last stage");
+          return user_error(fmt::format("{}: expected {}F{}, found {}", print_place(row, cell), last,
+                                        expected - 1, print(action)),
+                            "PyTorch's runtime needs the micro-batches in order on the last stage");
   }
   return {};
 }
 
 Result<TorchRows> rows_of(const Schedule& schedule) {
   if (schedule.route == Route::both_ways)
-    return user_error(fmt::format("{} has no CSV: PyTorch needs each stage on one rank, found two copies of each",
-                                  schedule.name),
-                      "dualpipe_v holds each stage once");
+    return user_error(
+        fmt::format("{} has no CSV: PyTorch needs each stage on one rank, found two copies of each",
+                    schedule.name),
+        "dualpipe_v holds each stage once");
   TorchRows rows;
   for (std::size_t rank = 0; rank < schedule.orders.size(); ++rank) {
     const std::vector<Pass>& order = schedule.orders[rank];
@@ -77,7 +78,9 @@ Status passes_in_order(const TorchRows& rows, std::int32_t stages, std::int32_t 
   for (std::size_t row = 0; row < rows.size(); ++row)
     for (std::size_t cell = 0; cell < rows[row].size(); ++cell)
       for (const TorchAction& one : rows[row][cell]) {
-        const auto with = [&](TorchKind kind) { return print(TorchAction{kind, one.stage, one.micro_batch}); };
+        const auto with = [&](TorchKind kind) {
+          return print(TorchAction{kind, one.stage, one.micro_batch});
+        };
         const auto is_done = [&](TorchKind kind) { return done.contains(with(kind)); };
         const auto wrong = [&](std::string_view expected) {
           return user_error(
@@ -116,8 +119,9 @@ Result<Route> route_of(const std::vector<std::size_t>& ranks, std::size_t rows) 
     loops = loops && ranks[stage] == forth;
     turns = turns && ranks[stage] == turned;
     if (!loops && !turns)
-      return user_error(fmt::format("stage {} is in row {}: expected row {} (stages in a loop) or {} (in a V)", stage,
-                                    ranks[stage] + 1, forth + 1, turned + 1));
+      return user_error(
+          fmt::format("stage {} is in row {}: expected row {} (stages in a loop) or {} (in a V)", stage,
+                      ranks[stage] + 1, forth + 1, turned + 1));
   }
   if (ranks.size() == rows) return Route::line;
   return loops ? Route::loop : Route::v;
@@ -170,8 +174,9 @@ Result<TorchSchedule> parse_torch_csv(std::string_view text) {
   for (const std::size_t row : ranks) ++held[row];
   for (std::size_t row = 0; row < rows.size(); ++row)
     if (held[row] != held.front())
-      return user_error(fmt::format("PyTorch needs the same number of stages on each rank: row 1 has {}, row {} has {}",
-                                    held.front(), row + 1, held[row]));
+      return user_error(
+          fmt::format("PyTorch needs the same number of stages on each rank: row 1 has {}, row {} has {}",
+                      held.front(), row + 1, held[row]));
   Schedule& schedule = made.schedule;
   schedule.name = "torch_csv";
   schedule.stages = static_cast<std::int32_t>(rows.size());

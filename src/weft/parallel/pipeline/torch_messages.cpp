@@ -49,7 +49,8 @@ bool has_input(const TorchAction& pass, const Finished& finished, std::size_t st
 std::vector<TorchCell> add_parameters(const std::vector<TorchCell>& passes) {
   std::map<std::int32_t, std::int64_t> left;  // W and B, by stage
   for (const TorchCell& cell : passes)
-    for (const TorchAction& pass : cell) left[pass.stage] += pass.kind == Kind::weight || pass.kind == Kind::backward;
+    for (const TorchAction& pass : cell)
+      left[pass.stage] += pass.kind == Kind::weight || pass.kind == Kind::backward;
   std::vector<std::int32_t> gathered;
   std::vector<TorchCell> made;
   for (std::size_t at = 0; at < passes.size(); ++at) {
@@ -108,7 +109,8 @@ Result<TorchRows> add_messages(const TorchRows& passes, const std::vector<std::s
     for (std::size_t row = 0; row < rows.size(); ++row) {
       if (next[row] == rows[row].size()) continue;
       const TorchCell& cell = rows[row][next[row]];
-      if (!std::ranges::all_of(cell, [&](const TorchAction& one) { return has_input(one, finished, ranks.size()); }))
+      if (!std::ranges::all_of(
+              cell, [&](const TorchAction& one) { return has_input(one, finished, ranks.size()); }))
         continue;
       made[row].push_back(cell);
       for (const TorchAction& action : cell) {
@@ -184,7 +186,8 @@ class MessageCheck {
           return wrong(row, at,
                        fmt::format("expected it once, after the last W or B of the stage, {}", found));
         if (one.is_message()) WEFT_TRY_STATUS(read_message(row, at, one));
-        if (const auto sent = one.is_pass() ? sent_by(one, ranks_) : std::nullopt) sendable_.insert(print(*sent));
+        if (const auto sent = one.is_pass() ? sent_by(one, ranks_) : std::nullopt)
+          sendable_.insert(print(*sent));
       }
     }
     return {};
@@ -195,14 +198,16 @@ class MessageCheck {
     const bool sends = one.kind == Kind::send_forward || one.kind == Kind::send_backward;
     const std::int32_t other = one.stage + (forward == sends ? 1 : -1);
     if (other < 0 || other >= static_cast<std::int32_t>(ranks_.size()))
-      return wrong(row, at, fmt::format("expected a message between two stages, found {} with {} stages",
-                                        print(one), ranks_.size()));
+      return wrong(row, at,
+                   fmt::format("expected a message between two stages, found {} with {} stages", print(one),
+                               ranks_.size()));
     const std::size_t peer = ranks_[static_cast<std::size_t>(other)];
     if (peer == row)
-      return wrong(row, at, fmt::format("expected no message between stages of one rank, found {}", print(one)));
+      return wrong(row, at,
+                   fmt::format("expected no message between stages of one rank, found {}", print(one)));
     if (sends && !sendable_.contains(print(one)))
-      return wrong(row, at, fmt::format("expected the pass that makes this message before it, found {}",
-                                        print(one)));
+      return wrong(row, at,
+                   fmt::format("expected the pass that makes this message before it, found {}", print(one)));
     const TorchAction sent =
         sends ? one : TorchAction{forward ? Kind::send_forward : Kind::send_backward, other, one.micro_batch};
     std::vector<Listed>& list = listed_[{row, peer}];
@@ -227,7 +232,8 @@ class MessageCheck {
           if (one.is_message()) before.insert(print(one));
           if (!one.is_pass()) continue;
           if (const auto needed = needed_by(one); needed && !before.contains(print(*needed)))
-            return wrong(row, at, fmt::format("expected {} before this pass, found {}", print(*needed), print(one)));
+            return wrong(row, at,
+                         fmt::format("expected {} before this pass, found {}", print(*needed), print(one)));
           if (const auto sent = sent_by(one, ranks_); sent && !listed.contains(print(*sent)))
             return wrong(row, at, fmt::format("expected {} after this pass, found none", print(*sent)));
         }
@@ -251,12 +257,13 @@ class MessageCheck {
       const std::size_t others = found == listed_.end() ? 0 : found->second.size();
       for (std::size_t at = 0; at < list.size(); ++at) {
         if (at < others && found->second[at].sent == list[at].sent) continue;
-        const std::string other = at < others ? fmt::format("row {} lists {} there", pair.second + 1,
-                                                            print(found->second[at].sent))
-                                              : fmt::format("row {} lists none", pair.second + 1);
-        return wrong(list[at].row, list[at].cell,
-                     fmt::format("expected the same messages in the same order in rows {} and {}, found {}, and {}",
-                                 pair.first + 1, pair.second + 1, print(list[at].sent), other));
+        const std::string other =
+            at < others ? fmt::format("row {} lists {} there", pair.second + 1, print(found->second[at].sent))
+                        : fmt::format("row {} lists none", pair.second + 1);
+        return wrong(
+            list[at].row, list[at].cell,
+            fmt::format("expected the same messages in the same order in rows {} and {}, found {}, and {}",
+                        pair.first + 1, pair.second + 1, print(list[at].sent), other));
       }
     }
     return {};
@@ -304,7 +311,7 @@ class MessageCheck {
   const TorchRows& rows_;
   const std::vector<std::size_t>& ranks_;
   std::map<std::pair<std::size_t, std::size_t>, std::vector<Listed>> listed_;  // by row and peer
-  std::map<std::pair<std::size_t, std::string>, std::size_t> arrives_;         // place of a receive in its list
+  std::map<std::pair<std::size_t, std::string>, std::size_t> arrives_;  // place of a receive in its list
   std::set<std::string> sendable_;
 };
 
