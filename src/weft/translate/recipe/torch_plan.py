@@ -80,6 +80,8 @@ def _flat(name):
 
 def _styles_of(model, layers, names):
     """TENSOR by module name: "*" stands for the number of a layer."""
+    import re
+
     known = {}
     for name, _ in model.named_parameters():
         module, _, own = name.rpartition(".")
@@ -91,10 +93,16 @@ def _styles_of(model, layers, names):
     styles = {}
     for name, style in TENSOR.items():
         inside, plain = ("*.", name[2:]) if name.startswith("*.") else ("", name)
+        whole = known.get(re.sub(r"_\d+$", "", name)) if name not in known else None
+        if whole is not None:
+            raise ValueError(f"{whole[0]}{whole[1]} computes several tensors of the plan, such as {name}, in one product: its "
+                             "slices on tensor-parallel ranks would mix them; use one module for each")
         other = names.get(plain)
         found = (inside, other) if other is not None else known.get(name)
         if found is None:
             raise ValueError(f"expected a module for the plan's tensor {name}, found none; names={{{plain!r}: ..}} names it")
+        if "".join(found) in styles:
+            raise ValueError(f"expected a module for each tensor of the plan, found several for {''.join(found)}")
         styles["".join(found)] = style
     return styles
 
