@@ -8,6 +8,7 @@
 #include "weft/app/session/explain_memory.h"
 #include "weft/app/session/explain_one_device.h"
 #include "weft/app/session/explain_recipe.h"
+#include "weft/app/session/explain_torch.h"
 #include "weft/app/session/first_answer.h"
 #include "weft/app/session/learn.h"
 #include "weft/app/session/priority_latency.h"
@@ -307,7 +308,7 @@ Answer run_explain(const Session::State& state, const Context& context,
     return std::move(*memory);
   }
   if (staged) return explain_distributed(state, context, prepared, std::move(report), explain_options);
-  if (is_recipe(explain_options.form) && prepared.ranks == 1)
+  if ((is_recipe(explain_options.form) || is_torch(explain_options.form)) && prepared.ranks == 1)
     return placed(
         user_error("launcher settings need several devices, and this is one", "name a cluster: ON pod"),
         run.span);

@@ -51,8 +51,9 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
   const search::DistributionChoice& choice = *planned->spread;
   const distribute::DistributedPlan& plan = choice.chosen.plan;
   if (options.plan) return print_written(plan, prepared);
-  if (options.form == language::syntax::Format::dtensor)
-    return explain_torch(state, context, prepared, plan, choice.distribution, choice.chosen.prediction.seconds);
+  if (is_torch(options.form))
+    return explain_torch(state, context, prepared, plan, choice.distribution, choice.chosen.prediction.seconds,
+                         options.form);
   if (is_recipe(options.form))
     return explain_recipe(state, context, prepared, choice.distribution, choice.chosen.prediction.seconds,
                           options.form);

@@ -1,6 +1,7 @@
-// weft/app/session/explain_torch.h -- EXPLAIN (FORMAT torch): the plan as a Python file for PyTorch.
+// weft/app/session/explain_torch.h -- EXPLAIN (FORMAT torch) and (FORMAT torchtitan): Python files.
 //
-// Unlike a launcher's settings, the file states this plan and no other. Warnings state what it lacks.
+// FORMAT torch applies the plan to a model with PyTorch alone, FORMAT torchtitan configures torchtitan.
+// Unlike a launcher's settings, the files state this plan and no other. Warnings state what they lack.
 //
 // Included by app/session only.
 #pragma once
@@ -10,9 +11,11 @@
 
 namespace weft::session {
 
-// `plan`: the plan itself, of `chosen`. `seconds`: its step time.
+bool is_torch(language::syntax::Format form);
+
+// `plan`: the plan itself, of `chosen`. `seconds`: its step time. `form`: torch or torchtitan.
 Answer explain_torch(const Session::State& state, const Context& context, const Prepared& prepared,
                      const distribute::DistributedPlan& plan, const distribute::Distribution& chosen,
-                     double seconds);
+                     double seconds, language::syntax::Format form);
 
 }  // namespace weft::session

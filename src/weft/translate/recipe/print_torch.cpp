@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "weft/base/embedded.h"
+#include "weft/translate/recipe/python_text.h"
 #include "weft/translate/recipe/torch_plan.h"
 
 namespace weft {
@@ -10,63 +11,43 @@ std::span<const EmbeddedFile> embedded_torch_plan();  // src/weft/translate/reci
 }  // namespace weft
 
 namespace weft::recipe {
-namespace {
-
-// A Python string literal.
-std::string quoted(std::string_view text) {
-  std::string made = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') made += '\\';
-    made += c;
-  }
-  return made + "\"";
-}
-
-// {"a": 1, "b": 2}, with one entry per line if `long_form`.
-template <class Value>
-std::string dict(const std::vector<std::pair<std::string, Value>>& entries, bool long_form) {
-  std::vector<std::string> made;
-  for (const auto& [key, value] : entries) {
-    if constexpr (std::is_same_v<Value, std::string>)
-      made.push_back(fmt::format("{}: {}", quoted(key), quoted(value)));
-    else
-      made.push_back(fmt::format("{}: {}", quoted(key), value));
-  }
-  if (!long_form || made.empty()) return fmt::format("{{{}}}", fmt::join(made, ", "));
-  return fmt::format("{{\n    {},\n}}", fmt::join(made, ",\n    "));
-}
-
-std::string_view truth(bool is) { return is ? "True" : "False"; }
-
-}  // namespace
 
 Written print_torch(const TorchPlan& plan) {
   Written written;
   written.lost = plan.lost;
+  written.lost.insert(written.lost.end(), plan.stages_lost.begin(), plan.stages_lost.end());
   std::string& text = written.text;
-  text = fmt::format("\"\"\"A plan of {} for PyTorch: {}\n\n", plan.model, plan.distribution);
+  text = fmt::format("\"\"\"A plan of {} for PyTorch: {}\n\n", in_docstring(plan.model),
+                     in_docstring(plan.distribution));
   text +=
       "    import weft_plan\n"
       "    mesh = weft_plan.mesh()\n"
       "    parts, schedule = weft_plan.apply(model, mesh)\n";
-  if (!plan.lost.empty()) text += fmt::format("\nNot in this file: {}.\n", fmt::join(plan.lost, "; "));
+  if (!written.lost.empty())
+    text += fmt::format("\nNot in this file: {}.\n",
+                        in_docstring(fmt::format("{}", fmt::join(written.lost, "; "))));
   // A schedule with overlapping passes needs OVERLAP_F_B.
   const bool overlaps = plan.schedule.find("OVERLAP") != std::string::npos;
   text += fmt::format("\"\"\"\n\nNEEDS_TORCH = (2, {})\n", overlaps ? 9 : 6);
   text += fmt::format("MESH = {}\n", dict(plan.mesh, false));
-  text += "# How ranks of the mesh dim tp slice modules, by the plan's names of their tensors; * is a layer's number.\n";
+  text +=
+      "# How ranks of the mesh dim tp slice modules, by the plan's names of their tensors; * is a layer's "
+      "number.\n";
   text += fmt::format("TENSOR = {}\n", dict(plan.tensors, true));
   text += fmt::format("SEQUENCE_PARALLEL = {}\n", truth(plan.sequence_parallel));
   text += fmt::format("RESHARD_AFTER_FORWARD = {}\n", truth(plan.reshard_after_forward));
-  text += fmt::format("PRECISION = {}\nRECOMPUTE = {}\n", quoted(name(plan.precision)), quoted(name(plan.recompute)));
+  text += fmt::format("PRECISION = {}\nRECOMPUTE = {}\n", quoted(name(plan.precision)),
+                      quoted(name(plan.recompute)));
   text += fmt::format("LAYERS = {}\nMICRO_BATCHES = {}\n", plan.layers, plan.micro_batches);
   if (!plan.stage_layers.empty()) {
-    text += fmt::format("# Layers per stage, and the stages of tensors outside the layers.\nSTAGE_LAYERS = [{}]\n",
-                        fmt::join(plan.stage_layers, ", "));
+    text += fmt::format(
+        "# Layers per stage, and the stages of tensors outside the layers.\nSTAGE_LAYERS = [{}]\n",
+        fmt::join(plan.stage_layers, ", "));
     text += fmt::format("STAGE_OF = {}\n", dict(plan.stage_of, true));
-    text += fmt::format("# One row per rank: forward (F), backward of activations (I), of parameters (W), of both (B).\n"
-                        "SCHEDULE = \"\"\"\n{}\"\"\"\n",
-                        plan.schedule);
+    text += fmt::format(
+        "# One row per rank: forward (F), backward of activations (I), of parameters (W), of both (B).\n"
+        "SCHEDULE = \"\"\"\n{}\"\"\"\n",
+        plan.schedule);
   }
   return written.text += embedded_torch_plan().front().text, written;
 }

@@ -28,7 +28,8 @@ enum class Dim : std::uint8_t { stage, replicate, shard, context, tensor };
 constexpr std::string_view kDimNames[] = {"pp", "dp_replicate", "dp_shard", "cp", "tp"};
 
 bool has_any(const std::vector<std::string>& list, const std::vector<std::string>& others) {
-  return std::ranges::any_of(list, [&](const std::string& one) { return std::ranges::count(others, one) > 0; });
+  return std::ranges::any_of(list,
+                             [&](const std::string& one) { return std::ranges::count(others, one) > 0; });
 }
 
 Dim dim_of(const AxisUse& use, const distribute::IndexRoles& roles) {
@@ -43,8 +44,8 @@ Dim dim_of(const AxisUse& use, const distribute::IndexRoles& roles) {
 
 // A parameter of the model.
 struct Tensor {
-  std::string name;             // "*.wq" in a repeated layer
-  std::int64_t layer = -1;      // of those
+  std::string name;                   // "*.wq" in a repeated layer
+  std::int64_t layer = -1;            // of those
   std::optional<std::string> sliced;  // the index that tensor-parallel ranks slice
   std::size_t dims = 0;
 };
@@ -97,8 +98,10 @@ class Reader {
         lose(fmt::format("{}: expert parallelism", axis));
       if (use.shard == distribute::Shard::optimizer)
         lose("ZeRO-1: parameters are sharded too, and gathered once per step");
-      if (use.shard != distribute::Shard::parameters && dim == Dim::shard) made_.reshard_after_forward = false;
-      if (dim == Dim::tensor) made_.sequence_parallel = made_.sequence_parallel || has_any(use.slice, roles_.sequence);
+      if (use.shard != distribute::Shard::parameters && dim == Dim::shard)
+        made_.reshard_after_forward = false;
+      if (dim == Dim::tensor)
+        made_.sequence_parallel = made_.sequence_parallel || has_any(use.slice, roles_.sequence);
       const auto known = std::ranges::find(dims, dim, &std::pair<Dim, std::int64_t>::first);
       if (known == dims.end()) {
         dims.emplace_back(dim, ranks);
@@ -108,7 +111,9 @@ class Reader {
       }
     }
     // fully_shard takes the replicas first. Replicas alone are shards of one rank.
-    const auto find = [&](Dim dim) { return std::ranges::find(dims, dim, &std::pair<Dim, std::int64_t>::first); };
+    const auto find = [&](Dim dim) {
+      return std::ranges::find(dims, dim, &std::pair<Dim, std::int64_t>::first);
+    };
     if (find(Dim::replicate) != dims.end()) {
       if (const auto shard = find(Dim::shard); shard == dims.end()) {
         dims.insert(find(Dim::replicate) + 1, {Dim::shard, 1});
@@ -131,7 +136,8 @@ class Reader {
     if (!distribution_.exceptions.empty())
       lose(fmt::format("{} tensors with another sharding, such as {}", distribution_.exceptions.size(),
                        distribution_.exceptions.front().tensor));
-    const bool shards = std::ranges::any_of(made_.mesh, [](const auto& dim) { return dim.first == "dp_shard"; });
+    const bool shards =
+        std::ranges::any_of(made_.mesh, [](const auto& dim) { return dim.first == "dp_shard"; });
     if (!shards && made_.precision != Precision::f32)
       lose(fmt::format("{}: train under torch.autocast", name(made_.precision)));
     if (shards && made_.precision == Precision::f16) lose("f16: needs a gradient scaler");
@@ -241,6 +247,7 @@ class Reader {
     WEFT_TRY(schedule, pipeline::schedule_of(distribution_));
     WEFT_TRY(csv, pipeline::print_torch_csv(schedule, pipeline::TorchFormat::compute_only));
     made_.schedule = std::move(csv);
+    made_.route = schedule.route;
     WEFT_CHECK(plan_.time.has_value());
     const auto stages = static_cast<std::size_t>(schedule.positions());
     const std::vector<std::int64_t> of_nodes = search::layers_of_nodes(plan_.graph);
@@ -252,15 +259,18 @@ class Reader {
       ++counts[static_cast<std::size_t>(of_nodes[n])][position];
     }
     made_.stage_layers.assign(stages, 0);
+    bool is_between_layers = true;
     for (const auto& count : counts) {
       if (count.empty()) continue;
       const auto most = std::ranges::max_element(count, {}, [](const auto& one) { return one.second; });
       ++made_.stage_layers[static_cast<std::size_t>(most->first)];
-      if (count.size() > 1) lose("stage boundaries within layers: moved to the nearest layer");
+      if (count.size() > 1) is_between_layers = false;
     }
+    if (!is_between_layers)
+      made_.stages_lost.emplace_back("stage boundaries within layers: moved to the nearest layer");
     if (std::ranges::count(made_.stage_layers, 0) > 0)
-      return user_error(fmt::format("FORMAT torch needs a repeated layer in each of {} stages, found {} layers",
-                                    stages, made_.layers),
+      return user_error(fmt::format("expected a repeated layer in each of {} stages, found {} layers", stages,
+                                    made_.layers),
                         "use fewer stages");
     for (std::size_t n = 0; n < plan_.graph.node_count(); ++n) {
       const NodeView node = plan_.graph.view(NodeId(n));
@@ -270,7 +280,9 @@ class Reader {
       std::string tensor(node.word(0));
       std::ranges::replace(tensor, '.', '_');
       if (readers.size() > 1)
-        lose(fmt::format("{}: read by stages {}, held by the first alone", tensor, fmt::join(readers, " and ")));
+        made_.stages_lost.push_back(
+            fmt::format("{}: read by stages {}, but tied weights cannot be on two stages", tensor,
+                        fmt::join(readers, " and ")));
       made_.stage_of.emplace_back(std::move(tensor), *readers.begin());
     }
     return {};

@@ -18,6 +18,7 @@
 #include "weft/base/result.h"
 #include "weft/parallel/distribute/distribute.h"
 #include "weft/parallel/distribute/index_roles.h"
+#include "weft/parallel/pipeline/schedule.h"
 #include "weft/translate/recipe/languages.h"
 #include "weft/translate/recipe/recipe.h"
 
@@ -25,16 +26,17 @@ namespace weft::recipe {
 
 struct TorchPlan {
   std::string model, distribution;
-  std::vector<std::pair<std::string, std::int64_t>> mesh;     // dims of the device mesh, outermost first
-  std::vector<std::pair<std::string, std::string>> tensors;   // style by tensor: "colwise"
+  std::vector<std::pair<std::string, std::int64_t>> mesh;    // dims of the device mesh, outermost first
+  std::vector<std::pair<std::string, std::string>> tensors;  // style by tensor: "colwise"
   bool sequence_parallel = false, reshard_after_forward = true;
   Recompute recompute = Recompute::none;
   Precision precision = Precision::f32;
   std::int64_t layers = 0, micro_batches = 1;
-  std::vector<std::int64_t> stage_layers;                     // by stage, as PyTorch numbers them
+  std::vector<std::int64_t> stage_layers;                      // by stage, as PyTorch numbers them
   std::vector<std::pair<std::string, std::int32_t>> stage_of;  // tensors outside the layers
-  std::string schedule;                                       // PyTorch's CSV, compute_only
-  std::vector<std::string> lost;
+  pipeline::Route route = pipeline::Route::line;
+  std::string schedule;                        // PyTorch's CSV, compute_only
+  std::vector<std::string> lost, stages_lost;  // what the file does not express
 };
 
 // `model`: the plan for one device that `plan` distributes, with the same names. Fails if a stage boundary
