@@ -184,6 +184,7 @@ std::string* file_option(ExplainOptions& options, std::string_view name) {
   if (same_word(name, "TIMELINE")) return &options.timeline;
   if (same_word(name, "PAGE")) return &options.page;
   if (same_word(name, "CHAKRA")) return &options.chakra;
+  if (same_word(name, "INDUCTOR")) return &options.inductor;
   return nullptr;
 }
 
@@ -210,15 +211,16 @@ Result<ExplainOptions> read_options(const language::syntax::Explain& statement, 
       *file = option.value->text;
     } else {
       constexpr std::string_view kOptions[] = {
-          "ANALYZE", "VERBOSE",      "FORMAT", "SUMMARY", "MESH",   "PIPELINE", "OPERATORS", "COLLECTIVES",
-          "STAGES",  "ALTERNATIVES", "TRAIL",  "MEMORY",  "URGENT", "TIMELINE", "PAGE",      "CHAKRA"};
+          "ANALYZE",   "VERBOSE",     "FORMAT", "SUMMARY",      "MESH",    "PIPELINE",
+          "OPERATORS", "COLLECTIVES", "STAGES", "ALTERNATIVES", "TRAIL",   "MEMORY",
+          "URGENT",    "TIMELINE",    "PAGE",   "CHAKRA",       "INDUCTOR"};
       std::string hint = did_you_mean(name, kOptions);
       return user_error(
           fmt::format("EXPLAIN has no option {}", name),
           hint.empty()
               ? "options are ANALYZE, VERBOSE, FORMAT text, FORMAT json, FORMAT plan, MESH, PIPELINE, "
                 "OPERATORS, COLLECTIVES, STAGES, ALTERNATIVES, TRAIL, MEMORY, URGENT, TIMELINE 'file', "
-                "PAGE 'file', CHAKRA 'files'"
+                "PAGE 'file', CHAKRA 'files', INDUCTOR 'file'"
               : std::move(hint),
           option.name.span);
     }

@@ -13,6 +13,7 @@
 #include "weft/app/session/step_page.h"
 #include "weft/app/session/trace.h"
 #include "weft/formats/chakra_program.h"
+#include "weft/formats/inductor_trace.h"
 #include "weft/planner/proof/prove_plan.h"
 #include "weft/planner/step/plan_for.h"
 #include "weft/planner/step/written_plan.h"
@@ -111,6 +112,8 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
   }
   if (!options.chakra.empty())
     WEFT_TRY_STATUS(formats::write_chakra(choice.chosen.prediction, plan.mesh, options.chakra));
+  if (!options.inductor.empty())
+    WEFT_TRY_STATUS(formats::write_inductor_trace(choice.chosen.prediction, plan.mesh, options.inductor));
   if (!options.timeline.empty()) WEFT_TRY_STATUS(write_trace(options.timeline, trace));
   return options.json ? print_json(report) : print_text(report);
 }

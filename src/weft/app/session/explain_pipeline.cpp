@@ -62,6 +62,8 @@ class InTimeExplainer {
     if (is_recipe(options_.form))
       return explain_recipe(state_, context_, prepared_, choice.distribution, choice.priced.seconds,
                             options_.form);
+    if (!options_.inductor.empty())
+      return user_error("INDUCTOR needs a plan without stages", "torch.compile compiles each stage by itself");
     WEFT_TRY(text, write_plan(choice));
     if (text) return *std::move(text);
     std::string slices = step_.plan ? step_.plan->slices : std::string();
