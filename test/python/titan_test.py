@@ -165,6 +165,20 @@ class Titan(unittest.TestCase):
                 self.assertEqual(len(file.read().splitlines()), parallelism.pipeline_parallel_degree)
         self.assertIn("ZeRO 1: gradients are sharded too", self.answers["stages"]["lost"])
 
+    # Experts need the whole batch at once, so this plan is estimated but not built.
+    def test_stages_of_plans_that_are_only_estimated(self):
+        text = ("EXPLAIN (FORMAT torchtitan) TRAIN mixtral_8x7b ON pod WITH (b = 64, precision = bf16, distribution = "
+                "'node=4: stage; gpu=8: slice x, b, shard optimizer; micro=4')")
+        done = subprocess.run([WEFT, "--format", "json", "-c", text], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        answer = json.loads(done.stdout.splitlines()[-1])
+        made = {"__file__": "x.py"}
+        exec(compile(answer["configuration"], "x.py", "exec"), made)
+        self.assertEqual((made["PARALLELISM"]["expert_parallel_degree"], made["PARALLELISM"]["pipeline_parallel_degree"]), (8, 4))
+        self.assertEqual([sum(one.startswith("layers.") for one in part) for part in made["STAGES"]], [8] * 4)
+        self.assertEqual(len(made["SCHEDULE"].split()), 4)
+        self.assertTrue(any("layers are divided as equally as possible" in one for one in answer["lost"]), answer["lost"])
+
     def test_processes_write_one_schedule(self):
         path = self.config("turn").parallelism.pipeline_parallel_schedule_csv
         with open(path, "w") as file:

@@ -53,8 +53,8 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
   const distribute::DistributedPlan& plan = choice.chosen.plan;
   if (options.plan) return print_written(plan, prepared);
   if (is_torch(options.form))
-    return explain_torch(state, context, prepared, plan, choice.distribution, choice.chosen.prediction.seconds,
-                         options.form);
+    return explain_torch(state, context, prepared, &plan, choice.distribution,
+                         choice.chosen.prediction.seconds, options.form);
   if (is_recipe(options.form))
     return explain_recipe(state, context, prepared, choice.distribution, choice.chosen.prediction.seconds,
                           options.form);

@@ -55,9 +55,10 @@ class InTimeExplainer {
   Result<std::string> say() {
     const search::ChosenPipeline& choice = step_.chosen;
     if (is_torch(options_.form)) {
-      WEFT_TRY(made, plan_of(choice.distribution));
-      return explain_torch(state_, context_, prepared_, made->spread->chosen.plan, choice.distribution,
-                           choice.priced.seconds, options_.form);
+      auto made = plan_of(choice.distribution);
+      if (!made.ok() && options_.form == language::syntax::Format::torch) return std::move(made).error();
+      return explain_torch(state_, context_, prepared_, made.ok() ? &(*made)->spread->chosen.plan : nullptr,
+                           choice.distribution, choice.priced.seconds, options_.form);
     }
     if (is_recipe(options_.form))
       return explain_recipe(state_, context_, prepared_, choice.distribution, choice.priced.seconds,

@@ -45,14 +45,16 @@ recipe::Written write(const Prepared& prepared, const recipe::TorchPlan& plan,
 bool is_torch(Form form) { return form == Form::torch || form == Form::torchtitan; }
 
 Answer explain_torch(const Session::State& state, const Context& context, const Prepared& prepared,
-                     const distribute::DistributedPlan& plan, const distribute::Distribution& chosen,
+                     const distribute::DistributedPlan* plan, const distribute::Distribution& chosen,
                      double seconds, Form form) {
   const std::string_view format = form == Form::torch ? "torch" : "torchtitan";
   if (!prepared.trains())
     return user_error(fmt::format("FORMAT {} needs TRAIN", format), "the file describes training",
                       prepared.run->span);
-  WEFT_TRY(made,
-           recipe::torch_plan(prepared.plan.graph, plan, chosen, precision_of(prepared.settings.precision)));
+  const recipe::Precision precision = precision_of(prepared.settings.precision);
+  const plan::Graph& model = prepared.plan.graph;
+  WEFT_TRY(made, plan != nullptr ? recipe::torch_plan(model, *plan, chosen, precision)
+                                 : recipe::torch_stages(model, chosen, precision));
   const recipe::Written written = write(prepared, made, chosen, form);
   if (context.format == Format::json) {
     const nlohmann::ordered_json json = {{"format", format},

@@ -13,9 +13,10 @@ namespace weft::session {
 
 bool is_torch(language::syntax::Format form);
 
-// `plan`: the plan itself, of `chosen`. `seconds`: its step time. `form`: torch or torchtitan.
+// `plan`: the plan itself, of `chosen`; null if it cannot be built, which is enough for torchtitan.
+// `seconds`: its step time. `form`: torch or torchtitan.
 Answer explain_torch(const Session::State& state, const Context& context, const Prepared& prepared,
-                     const distribute::DistributedPlan& plan, const distribute::Distribution& chosen,
+                     const distribute::DistributedPlan* plan, const distribute::Distribution& chosen,
                      double seconds, language::syntax::Format form);
 
 }  // namespace weft::session

@@ -44,6 +44,11 @@ struct TorchPlan {
 Result<TorchPlan> torch_plan(const plan::Graph& model, const distribute::DistributedPlan& plan,
                              const distribute::Distribution& distribution, Precision precision);
 
+// What is known of a plan with stages that cannot be built, such as one whose experts need the whole batch
+// at once: schedule and stages, with as equal numbers of layers as possible. Without mesh and tensors.
+Result<TorchPlan> torch_stages(const plan::Graph& model, const distribute::Distribution& distribution,
+                               Precision precision);
+
 Written print_torch(const TorchPlan& plan);
 
 }  // namespace weft::recipe
