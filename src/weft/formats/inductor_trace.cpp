@@ -14,6 +14,8 @@
 
 #include "weft/base/check.h"
 #include "weft/base/file.h"
+#include "weft/plan/ops/attention_geometry.h"
+#include "weft/plan/ops/sequences.h"
 
 namespace weft::formats {
 namespace {
@@ -24,6 +26,10 @@ using program::MatrixProduct;
 using Dims = std::vector<std::int64_t>;
 
 constexpr double kMicroseconds = 1e6;
+// PyTorch chooses one of these for scaled_dot_product_attention.
+constexpr std::string_view kAttentions[] = {"aten::_scaled_dot_product_flash_attention",
+                                            "aten::_scaled_dot_product_efficient_attention",
+                                            "aten::_scaled_dot_product_cudnn_attention"};
 enum Thread : int { host = 0, compute = 1, other_layouts = 2, communicate = 3 };
 
 // The types as the profiler names those of operands, and those of collectives.
@@ -50,6 +56,39 @@ struct Product {
   plan::DType dtype = plan::DType::f32;
   auto operator<=>(const Product&) const = default;
 };
+
+// q[batch, heads, queries, width], k[batch, key_heads, keys, width], v[.., value_width]
+struct Attention {
+  std::int64_t batch = 1, heads = 1, key_heads = 1, queries = 1, keys = 1, width = 1, value_width = 1;
+  plan::DType dtype = plan::DType::f32;
+  auto operator<=>(const Attention&) const = default;
+};
+
+Attention attention_of(const plan::NodeView& node) {
+  const ops::AttentionGeometry geometry = ops::attending(node);
+  const auto points = [](const auto& dims) {
+    std::int64_t size = 1;
+    for (const plan::Dim& dim : dims) size *= dim.size;
+    return size;
+  };
+  Attention made;
+  made.queries = geometry.along.size;
+  made.keys = geometry.over.size;
+  made.width = points(geometry.inner);
+  made.value_width = points(geometry.values);
+  made.dtype = node.input_type(ops::kAttentionQ).dtype;
+  // The first of several indices besides the queries is the batch.
+  const std::int64_t sequences = points(geometry.rows) / made.queries;
+  made.batch = sequences;
+  for (const plan::Dim& dim : geometry.rows)
+    if (dim.index != geometry.along.index) {
+      made.batch = dim.size;
+      break;
+    }
+  made.heads = sequences / made.batch;
+  made.key_heads = points(node.input_type(ops::kAttentionK).dims) / (made.batch * made.keys * made.width);
+  return made;
+}
 
 // Loops around a product have a role, too: one that leaves b in place is part of m.
 Product product_of(const MatrixProduct& product) {
@@ -90,6 +129,9 @@ class TraceWriter {
         add_collective(*exchange, *span, describe(program_, one));
       else if (const auto* const product = std::get_if<MatrixProduct>(&one.kernel))
         add_product(product_of(*product), *span);
+      else if (const auto* const call = std::get_if<program::OperatorCall>(&one.kernel);
+               call != nullptr && &program_.graph->view(call->node).op() == &ops::attention())
+        add_attention(attention_of(program_.graph->view(call->node)), *span);
       else
         add_kernel(describe(program_, one), compute, *span, {});
     }
@@ -151,6 +193,31 @@ class TraceWriter {
     ++total.count;
   }
 
+  void add_attention(const Attention& attention, const Span& span) {
+    add_attention(attention, kAttentions[0], /*heads_first=*/false, compute, span);
+    Total& total = attentions_[attention];
+    total.seconds += span.seconds;
+    ++total.count;
+  }
+
+  // Heads are stored before the positions, or after them as a linear layer makes them.
+  void add_attention(const Attention& attention, std::string_view name, bool heads_first, int thread,
+                     const Span& span) {
+    const std::int64_t id = ++operations_;
+    Json args = {{"External id", id}};
+    const auto [batch, heads, key_heads, queries, keys, width, value_width, dtype] = attention;
+    for (const auto& [h, s, e] : {std::array{heads, queries, width}, std::array{key_heads, keys, width},
+                                  std::array{key_heads, keys, value_width}}) {
+      args["Input Dims"].push_back(Dims{batch, h, s, e});
+      args["Input Strides"].push_back(heads_first ? Dims{h * s * e, s * e, e, 1}
+                                                  : Dims{h * s * e, e, h * e, 1});
+      args["Input type"].push_back(name_of(dtype).operand);
+    }
+    add_event("cpu_op", std::string(name), host, span.begin, span.seconds, std::move(args));
+    add_kernel(fmt::format("attention {} x {} x {}", batch * heads, queries, keys), thread, span,
+               {{"External id", id}});
+  }
+
   // An operation and its kernel. `transposed`: the operands.
   void add_operation(const Product& product, bool with_bias, std::array<bool, 2> transposed, int thread,
                      const Span& span) {
@@ -179,6 +246,14 @@ class TraceWriter {
       std::swap(transposed.m, transposed.n);
       if (!products_.contains(transposed)) add_layouts(transposed, seconds, /*in_step=*/false, at);
     }
+    for (const auto& [attention, total] : attentions_)
+      for (const std::string_view name : kAttentions)
+        for (const bool heads_first : {false, true}) {
+          if (name == kAttentions[0] && !heads_first) continue;  // in the step
+          const double seconds = total.seconds / static_cast<double>(total.count);
+          add_attention(attention, name, heads_first, other_layouts, {at, at + seconds, seconds});
+          at += seconds;
+        }
   }
 
   void add_layouts(const Product& product, double seconds, bool in_step, double& at) {
@@ -242,6 +317,7 @@ class TraceWriter {
   const std::int32_t rank_;
   std::vector<std::optional<Span>> spans_;  // by unit
   std::map<Product, Total> products_;
+  std::map<Attention, Total> attentions_;
   std::int64_t operations_ = 0;
   Json groups_ = Json::array(), events_ = Json::array();
 };

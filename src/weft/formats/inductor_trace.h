@@ -13,7 +13,9 @@
 //
 // A predicted time does not depend on whether an operand or the product is transposed, so each product
 // of matrices is listed for all combinations, and with a bias as aten::addmm. One combination is drawn
-// where the step computes it, the others after the step. Inductor estimates other kernels itself.
+// where the step computes it, the others after the step. So is each forward attention, for each of
+// PyTorch's implementations. Inductor estimates other kernels itself, gradients of attention among them,
+// whose operands depend on the implementation.
 #pragma once
 #include <string>
 

@@ -138,6 +138,30 @@ return p=%2
   EXPECT_EQ(found, 8u);
 }
 
+// Four queries heads share two heads of keys; each of PyTorch's implementations, and both orders of heads
+// and positions.
+TEST(InductorTrace, ListsAttention) {
+  const json trace = trace_of("gpu=2", R"(plan p
+%0 = input {name=q, type=bf16[b=4,h=2,g=2,s=8,e=16], layout="sliced(b) on gpu"}
+%1 = input {name=k, type=bf16[b=4,h=2,t=6,e=16], layout="sliced(b) on gpu"}
+%2 = input {name=v, type=bf16[b=4,h=2,t=6,f=32], layout="sliced(b) on gpu"}
+%3, %4 = attention %0, %1, %2 {over=t, along=s, inner=[e], scale=1}
+return p=%3
+)");
+  std::map<std::string, std::set<std::string>> strides;  // by operation
+  for (const json& event : trace["traceEvents"]) {
+    if (event["cat"] != "cpu_op") continue;
+    EXPECT_EQ(event["args"]["Input Dims"], json::parse("[[2, 4, 8, 16], [2, 2, 6, 16], [2, 2, 6, 32]]"));
+    EXPECT_NEAR(event["dur"].get<double>(), 2, 1e-9);
+    strides[event["name"]].insert(event["args"]["Input Strides"].dump());
+  }
+  const std::set<std::string> both = {"[[512,128,16,1],[192,96,16,1],[384,192,32,1]]",
+                                      "[[512,16,64,1],[192,16,32,1],[384,32,64,1]]"};
+  EXPECT_EQ(strides.size(), 3u);
+  for (const char* const name : {"flash", "efficient", "cudnn"})
+    EXPECT_EQ(strides[fmt::format("aten::_scaled_dot_product_{}_attention", name)], both) << name;
+}
+
 TEST(InductorTrace, NeedsTimelines) {
   const Status written =
       write_inductor_trace(sim::Prediction(), plan::read_mesh("gpu=2").value(), "step.json");
