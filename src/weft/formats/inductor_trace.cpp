@@ -14,13 +14,13 @@
 
 #include "weft/base/check.h"
 #include "weft/base/file.h"
-#include "weft/plan/ops/attention_geometry.h"
+#include "weft/formats/inductor_operations.h"
 #include "weft/plan/ops/sequences.h"
 
 namespace weft::formats {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using TraceJson = nlohmann::ordered_json;
 using program::Exchange;
 using program::MatrixProduct;
 using Dims = std::vector<std::int64_t>;
@@ -32,76 +32,9 @@ constexpr std::string_view kAttentions[] = {"aten::_scaled_dot_product_flash_att
                                             "aten::_scaled_dot_product_cudnn_attention"};
 enum Thread : int { host = 0, compute = 1, other_layouts = 2, communicate = 3 };
 
-// The types as the profiler names those of operands, and those of collectives.
-struct TypeName {
-  plan::DType dtype;
-  std::string_view operand, message;
-};
-constexpr TypeName kTypeNames[] = {
-    {plan::DType::f32, "float", "Float"},
-    {plan::DType::f64, "double", "Double"},
-    {plan::DType::bf16, "c10::BFloat16", "BFloat16"},
-    {plan::DType::f16, "c10::Half", "Half"},
-    {plan::DType::i32, "int", "Int"},
-    {plan::DType::i64, "long int", "Long"},
-    {plan::DType::boolean, "bool", "Bool"},
-    {plan::DType::f8e4m3, "c10::Float8_e4m3fn", "Float8_e4m3fn"},
-    {plan::DType::f8e5m2, "c10::Float8_e5m2", "Float8_e5m2"},
-};
-const TypeName& name_of(plan::DType dtype) { return *std::ranges::find(kTypeNames, dtype, &TypeName::dtype); }
-
-// [batch, m, k] x [batch, k, n] as torch.compile sees it.
-struct Product {
-  std::int64_t batch = 1, m = 1, n = 1, k = 1;
-  plan::DType dtype = plan::DType::f32;
-  auto operator<=>(const Product&) const = default;
-};
-
-// q[batch, heads, queries, width], k[batch, key_heads, keys, width], v[.., value_width]
-struct Attention {
-  std::int64_t batch = 1, heads = 1, key_heads = 1, queries = 1, keys = 1, width = 1, value_width = 1;
-  plan::DType dtype = plan::DType::f32;
-  auto operator<=>(const Attention&) const = default;
-};
-
-Attention attention_of(const plan::NodeView& node) {
-  const ops::AttentionGeometry geometry = ops::attending(node);
-  const auto points = [](const auto& dims) {
-    std::int64_t size = 1;
-    for (const plan::Dim& dim : dims) size *= dim.size;
-    return size;
-  };
-  Attention made;
-  made.queries = geometry.along.size;
-  made.keys = geometry.over.size;
-  made.width = points(geometry.inner);
-  made.value_width = points(geometry.values);
-  made.dtype = node.input_type(ops::kAttentionQ).dtype;
-  // The first of several indices besides the queries is the batch.
-  const std::int64_t sequences = points(geometry.rows) / made.queries;
-  made.batch = sequences;
-  for (const plan::Dim& dim : geometry.rows)
-    if (dim.index != geometry.along.index) {
-      made.batch = dim.size;
-      break;
-    }
-  made.heads = sequences / made.batch;
-  made.key_heads = points(node.input_type(ops::kAttentionK).dims) / (made.batch * made.keys * made.width);
-  return made;
-}
-
-// Loops around a product have a role, too: one that leaves b in place is part of m.
-Product product_of(const MatrixProduct& product) {
-  Product made{1, product.m, product.n, product.k, product.a.dtype};
-  for (const program::ProductLoop& loop : product.outer)
-    (loop.b == 0 ? made.m : loop.a == 0 ? made.n : made.batch) *= loop.size;
-  for (const program::ProductLoop& loop : product.summed) made.k *= loop.size;
-  return made;
-}
-
 // rows x columns, stored row by row, or column by column if `transposed`.
-void add_operand(const Product& product, std::int64_t rows, std::int64_t columns, bool transposed,
-                 Json& args) {
+void add_operand(const ProfiledProduct& product, std::int64_t rows, std::int64_t columns, bool transposed,
+                 TraceJson& args) {
   Dims dims = {rows, columns}, strides = {columns, 1};
   if (transposed) strides = {1, rows};
   if (product.batch > 1) {
@@ -110,7 +43,7 @@ void add_operand(const Product& product, std::int64_t rows, std::int64_t columns
   }
   args["Input Dims"].push_back(std::move(dims));
   args["Input Strides"].push_back(std::move(strides));
-  args["Input type"].push_back(name_of(product.dtype).operand);
+  args["Input type"].push_back(profiler_name(product.dtype).operand);
 }
 
 class TraceWriter {
@@ -136,13 +69,13 @@ class TraceWriter {
         add_kernel(describe(program_, one), compute, *span, {});
     }
     add_other_layouts();
-    const Json json = {
+    const TraceJson json = {
         {"schemaVersion", 1},
         {"distributedInfo",
          {{"backend", "nccl"}, {"rank", rank_}, {"world_size", mesh_.ranks()}, {"pg_config", groups_}}},
         {"displayTimeUnit", "ms"},
         {"traceEvents", std::move(events_)}};
-    return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    return json.dump(-1, ' ', false, TraceJson::error_handler_t::replace) + "\n";
   }
 
  private:
@@ -171,7 +104,7 @@ class TraceWriter {
   }
 
   void add_event(std::string_view category, std::string name, int thread, double begin, double seconds,
-                 Json args) {
+                 TraceJson args) {
     events_.push_back({{"ph", "X"},
                        {"cat", category},
                        {"name", std::move(name)},
@@ -179,21 +112,21 @@ class TraceWriter {
                        {"tid", thread},
                        {"ts", begin * kMicroseconds},
                        {"dur", seconds * kMicroseconds},
-                       {"args", args.is_null() ? Json::object() : std::move(args)}});
+                       {"args", args.is_null() ? TraceJson::object() : std::move(args)}});
   }
 
-  void add_kernel(std::string name, int thread, const Span& span, Json args) {
+  void add_kernel(std::string name, int thread, const Span& span, TraceJson args) {
     add_event("kernel", std::move(name), thread, span.begin, span.seconds, std::move(args));
   }
 
-  void add_product(const Product& product, const Span& span) {
+  void add_product(const ProfiledProduct& product, const Span& span) {
     add_operation(product, /*with_bias=*/false, {false, true}, compute, span);
     Total& total = products_[product];
     total.seconds += span.seconds;
     ++total.count;
   }
 
-  void add_attention(const Attention& attention, const Span& span) {
+  void add_attention(const ProfiledAttention& attention, const Span& span) {
     add_attention(attention, kAttentions[0], /*heads_first=*/false, compute, span);
     Total& total = attentions_[attention];
     total.seconds += span.seconds;
@@ -201,17 +134,17 @@ class TraceWriter {
   }
 
   // Heads are stored before the positions, or after them as a linear layer makes them.
-  void add_attention(const Attention& attention, std::string_view name, bool heads_first, int thread,
+  void add_attention(const ProfiledAttention& attention, std::string_view name, bool heads_first, int thread,
                      const Span& span) {
     const std::int64_t id = ++operations_;
-    Json args = {{"External id", id}};
+    TraceJson args = {{"External id", id}};
     const auto [batch, heads, key_heads, queries, keys, width, value_width, dtype] = attention;
     for (const auto& [h, s, e] : {std::array{heads, queries, width}, std::array{key_heads, keys, width},
                                   std::array{key_heads, keys, value_width}}) {
       args["Input Dims"].push_back(Dims{batch, h, s, e});
       args["Input Strides"].push_back(heads_first ? Dims{h * s * e, s * e, e, 1}
                                                   : Dims{h * s * e, e, h * e, 1});
-      args["Input type"].push_back(name_of(dtype).operand);
+      args["Input type"].push_back(profiler_name(dtype).operand);
     }
     add_event("cpu_op", std::string(name), host, span.begin, span.seconds, std::move(args));
     add_kernel(fmt::format("attention {} x {} x {}", batch * heads, queries, keys), thread, span,
@@ -219,14 +152,14 @@ class TraceWriter {
   }
 
   // An operation and its kernel. `transposed`: the operands.
-  void add_operation(const Product& product, bool with_bias, std::array<bool, 2> transposed, int thread,
-                     const Span& span) {
+  void add_operation(const ProfiledProduct& product, bool with_bias, std::array<bool, 2> transposed,
+                     int thread, const Span& span) {
     const std::int64_t id = ++operations_;
-    Json args = {{"External id", id}};
+    TraceJson args = {{"External id", id}};
     if (with_bias) {
       args["Input Dims"].push_back(Dims{product.n});
       args["Input Strides"].push_back(Dims{1});
-      args["Input type"].push_back(name_of(product.dtype).operand);
+      args["Input type"].push_back(profiler_name(product.dtype).operand);
     }
     add_operand(product, product.m, product.k, transposed[0], args);
     add_operand(product, product.k, product.n, transposed[1], args);
@@ -242,7 +175,7 @@ class TraceWriter {
     for (const auto& [product, total] : products_) {
       const double seconds = total.seconds / static_cast<double>(total.count);
       add_layouts(product, seconds, /*in_step=*/true, at);
-      Product transposed = product;
+      ProfiledProduct transposed = product;
       std::swap(transposed.m, transposed.n);
       if (!products_.contains(transposed)) add_layouts(transposed, seconds, /*in_step=*/false, at);
     }
@@ -256,7 +189,7 @@ class TraceWriter {
         }
   }
 
-  void add_layouts(const Product& product, double seconds, bool in_step, double& at) {
+  void add_layouts(const ProfiledProduct& product, double seconds, bool in_step, double& at) {
     for (const bool with_bias : {false, true})
       for (const bool first : {false, true})
         for (const bool second : {false, true}) {
@@ -270,7 +203,7 @@ class TraceWriter {
   // The number of the group of ranks.
   std::size_t group_of(const std::vector<std::int32_t>& ranks) {
     for (std::size_t i = 0; i < groups_.size(); ++i)
-      if (groups_[i]["ranks"] == Json(ranks)) return i;
+      if (groups_[i]["ranks"] == TraceJson(ranks)) return i;
     groups_.push_back({{"pg_name", fmt::format("{}", groups_.size())}, {"ranks", ranks}});
     return groups_.size() - 1;
   }
@@ -308,7 +241,7 @@ class TraceWriter {
                {"Group size", ranks.size()},
                {"In msg nelems", in},
                {"Out msg nelems", out},
-               {"dtype", name_of(exchange.dtype).message}});
+               {"dtype", profiler_name(exchange.dtype).message}});
   }
 
   const program::Program& program_;
@@ -316,10 +249,10 @@ class TraceWriter {
   const plan::Mesh& mesh_;
   const std::int32_t rank_;
   std::vector<std::optional<Span>> spans_;  // by unit
-  std::map<Product, Total> products_;
-  std::map<Attention, Total> attentions_;
+  std::map<ProfiledProduct, Total> products_;
+  std::map<ProfiledAttention, Total> attentions_;
   std::int64_t operations_ = 0;
-  Json groups_ = Json::array(), events_ = Json::array();
+  TraceJson groups_ = TraceJson::array(), events_ = TraceJson::array();
 };
 
 }  // namespace

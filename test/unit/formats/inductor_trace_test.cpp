@@ -91,10 +91,11 @@ TEST(InductorTrace, ListsProductsInEachLayout) {
   std::map<std::int64_t, double> kernels;
   for (const json& event : trace["traceEvents"]) {
     EXPECT_TRUE(event["args"].is_object());
-    if (event["cat"] == "kernel" && event["args"].contains("External id"))
+    if (event["cat"] == "kernel" && event["args"].contains("External id")) {
       EXPECT_TRUE(
           kernels.emplace(event["args"]["External id"].get<std::int64_t>(), event["dur"].get<double>())
               .second);
+    }
   }
   std::map<std::string, std::set<std::string>> strides;  // by shapes
   std::size_t products = 0;
