@@ -64,6 +64,13 @@ CLI::App* add_check(CLI::App& app, command::ScheduleCheck& check) {
   return command;
 }
 
+CLI::App* add_export(CLI::App& app, command::ScheduleExport& exported) {
+  CLI::App* command = add_about(app, "export", exported);
+  command->add_option("--torch", exported.torch);
+  command->add_option("-o", exported.to);
+  return command;
+}
+
 CLI::App* add_synthesize(CLI::App& app, command::ScheduleSynthesize& synthesize) {
   CLI::App* command = app.add_subcommand("synthesize");
   add_sizes(command, synthesize);
@@ -85,8 +92,10 @@ Result<session::Reply> run_schedule(int argc, char** argv) {
   command::ScheduleShow show;
   command::ScheduleCheck check;
   command::ScheduleEstimate price;
+  command::ScheduleExport exported;
   command::ScheduleSynthesize synthesize;
-  for (std::size_t* const width : {&list.width, &show.width, &check.width, &price.width, &synthesize.width})
+  for (std::size_t* const width :
+       {&list.width, &show.width, &check.width, &price.width, &exported.width, &synthesize.width})
     *width = output_width();
   CLI::App app;
   return run_subcommand(app,
@@ -94,6 +103,7 @@ Result<session::Reply> run_schedule(int argc, char** argv) {
                          {add_show(app, show), [&] { return command::run(show); }},
                          {add_check(app, check), [&] { return command::run(check); }},
                          {add_timed(app, "price", price), [&] { return command::run(price); }},
+                         {add_export(app, exported), [&] { return command::run(exported); }},
                          {add_synthesize(app, synthesize), [&] { return command::run(synthesize); }}},
                         "schedule", argc, argv);
 }

@@ -12,8 +12,7 @@ from ._values import Rows
 if TYPE_CHECKING:
     from ._session import Session
 
-FORMATS = {"megatron": "megatron", "deepspeed": "deepspeed", "torchtitan": "torchtitan", "torch": "dtensor",
-           "dtensor": "dtensor"}
+FORMATS = ("megatron", "deepspeed", "torchtitan", "torchtitan_toml", "torch")
 
 
 class Planned:
@@ -37,7 +36,7 @@ class Planned:
 class Configuration(str):
     """A plan in the format of a launcher: the text to use, with what the format cannot express.
 
-    launcher       "megatron", "deepspeed", "torchtitan" or "dtensor"
+    launcher       the format: one of FORMATS
     lost           differences from the plan, one line each; empty if the text expresses all of it
     distribution   the plan that the text describes
     step_seconds   predicted step time of the text
@@ -133,12 +132,12 @@ class Plan:
                     for one in self.json.get("alternatives", []))
 
     def to(self, format: str) -> Configuration:
-        """The plan for "megatron", "deepspeed" or "torchtitan", or for "torch": a mesh and DTensor
-        placements. If the format cannot express the plan, the nearest configuration: see `.lost`."""
-        name = FORMATS.get(format)
-        if name is None:
-            raise ValueError(f"unknown format: {format}; expected megatron, deepspeed, torchtitan or torch")
-        return Configuration._of(self._again(f"FORMAT {name}"))
+        """The plan for "megatron", "deepspeed", "torchtitan" or "torchtitan_toml" (up to 0.2.2), or for
+        "torch": a Python file that a training script imports. If the format cannot express the plan, the
+        nearest configuration: see `.lost`."""
+        if format not in FORMATS:
+            raise ValueError(f"unknown format: {format}; expected {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+        return Configuration._of(self._again(f"FORMAT {format}"))
 
     def page(self, path: str) -> None:
         """Writes the plan and its timeline as an HTML page for browsers."""

@@ -64,7 +64,7 @@ def distance(taken, gradient):
 
 def gradient_of(weight, parameters):
     """The gradient of the parameter, or the slice of one, whose values equal the weight."""
-    for parameter in parameters:
+    for parameter in (one for one in parameters if one.grad is not None):
         own, gradient = parameter.detach(), parameter.grad
         if own.shape == weight.shape and torch.equal(own, weight):
             return gradient

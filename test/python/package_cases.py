@@ -158,8 +158,11 @@ class Plans(unittest.TestCase):
         self.assertGreater(megatron.step_seconds, 0)
         self.assertIsInstance(megatron.lost, list)
         self.assertIn('"train_batch_size": 4096', self.plan.to("deepspeed"))
-        self.assertIn("[parallelism]", self.plan.to("torchtitan"))
-        self.assertIn("init_device_mesh", self.plan.to("torch"))
+        self.assertIn("[parallelism]", self.plan.to("torchtitan_toml"))
+        for form, function in (("torchtitan", "config"), ("torch", "apply")):
+            made = {}
+            exec(compile(self.plan.to(form), form, "exec"), made)
+            self.assertTrue(callable(made[function]))
         with self.assertRaisesRegex(ValueError, "unknown format: jax"):
             self.plan.to("jax")
         alone = weft.plan("digits_mlp", "h100")

@@ -49,8 +49,8 @@ constexpr auto kExamples = std::to_array<std::pair<std::string_view, std::string
     {"'(' and the arguments of the function", "usage: CREATE FUNCTION name(x, ...) AS expression"},
     {"AS and an expression", "usage: CREATE FUNCTION name(x, ...) AS expression"},
     {"TRAIN or INFER", "write EXPLAIN TRAIN name or EXPLAIN INFER name"},
-    {"text, json, plan, megatron, deepspeed, torchtitan, nemo, bridge, accelerate, maxtext or dtensor after "
-     "FORMAT",
+    {"text, json, plan, megatron, deepspeed, torchtitan, nemo, bridge, accelerate, maxtext, torch or "
+     "torchtitan_toml after FORMAT",
      "write EXPLAIN (FORMAT json) INFER name"},
     {"SLICE, REPLICATE, DP, TP, PP, EP, CP or ZERO",
      "for example: HINT TP 8 WITHIN node, PP 4, or HINT SLICE b ACROSS node"},

@@ -4,7 +4,7 @@
 // explain    = EXPLAIN [ ANALYZE ] [ VERBOSE ] [ "(" option {"," option} ")" ] run
 // option     = ANALYZE | VERBOSE
 //            | FORMAT ( text | json | plan | megatron | deepspeed | torchtitan | nemo | bridge
-//                     | accelerate | maxtext | dtensor )
+//                     | accelerate | maxtext | torch | torchtitan_toml )
 //            | name [ value ]
 // run        = ( TRAIN | INFER ) name { ON target | FROM data | STEPS count | INTO string | WITH
 // settings }
@@ -126,7 +126,7 @@ const Statement* Grammar::explain() {
 Format Grammar::format() {
   static constexpr auto kFormats =
       std::to_array<std::string_view>({"text", "json", "plan", "megatron", "deepspeed", "torchtitan", "nemo",
-                                       "bridge", "accelerate", "maxtext", "dtensor"});
+                                       "bridge", "accelerate", "maxtext", "torch", "torchtitan_toml"});
   const std::string_view word = lexeme(token_.span);
   for (std::size_t i = 0; i < kFormats.size(); ++i) {
     if (!same_word(word, kFormats[i])) continue;
@@ -134,8 +134,8 @@ Format Grammar::format() {
     return static_cast<Format>(i);
   }
   fail_expected(
-      "text, json, plan, megatron, deepspeed, torchtitan, nemo, bridge, accelerate, maxtext or "
-      "dtensor after FORMAT",
+      "text, json, plan, megatron, deepspeed, torchtitan, nemo, bridge, accelerate, maxtext, torch "
+      "or torchtitan_toml after FORMAT",
       did_you_mean(word, kFormats));
   return {};
 }

@@ -19,7 +19,7 @@ constexpr auto kObjects =
     std::to_array<std::string_view>({"DEVICE", "CLUSTER", "FUNCTION", "LAYER", "MODEL", "STACK"});
 constexpr auto kFormats =
     std::to_array<std::string_view>({"text", "json", "plan", "megatron", "deepspeed", "torchtitan", "nemo",
-                                     "bridge", "accelerate", "maxtext", "dtensor"});
+                                     "bridge", "accelerate", "maxtext", "torch", "torchtitan_toml"});
 
 // An EXPLAIN option with the name of a built-in one must be quoted.
 bool is_builtin_option(std::string_view name) {

@@ -211,7 +211,7 @@ struct Run : Statement {
   std::span<const Setting> settings;  // may be empty
 };
 
-// The format of a printed plan. The last four are formats of other tools.
+// The format of a printed plan. From megatron on: formats of other tools.
 enum class Format : std::uint8_t {
   text,
   json,
@@ -223,7 +223,8 @@ enum class Format : std::uint8_t {
   bridge,
   accelerate,
   maxtext,
-  dtensor
+  torch,
+  torchtitan_toml
 };
 struct Option {  // an EXPLAIN option beyond ANALYZE, VERBOSE and FORMAT
   Name name;

@@ -192,26 +192,6 @@ TEST(Spread, IsRecovered) {
   EXPECT_GT(looked_at, 100);
 }
 
-// Apart from batches and experts, placements describe the whole plan.
-TEST(Spread, IsRecoveredFromPlacements) {
-  for (const std::int64_t tensor : {1, 8})
-    for (const std::int64_t pipeline : {1, 2})
-      for (const int zero : {0, 1, 3}) {
-        Recipe recipe = recipe_of(tensor, pipeline);
-        recipe.devices = 64;
-        recipe.zero = zero;
-        recipe.copies = zero == 3 && pipeline == 1 ? 2 : 1;
-        recipe.sequence_parallel = tensor > 1 && zero == 3;
-        auto read = read_dtensor(print_dtensor(recipe).text);
-        ASSERT_TRUE(read.ok()) << read.error().message;
-        read->micro_batch = recipe.micro_batch;
-        read->global_batch = recipe.global_batch;
-        EXPECT_EQ(spread_text(*read), spread_text(recipe)) << print_dtensor(recipe).text;
-      }
-  EXPECT_FALSE(read_dtensor("").ok());
-  EXPECT_FALSE(read_dtensor("init_device_mesh(\"cuda\", (2, 4), mesh_dim_names=(\"tp\")").ok());
-}
-
 TEST(Gather, ReportsWhatRecipesCannotExpress) {
   const auto gathered = [](std::string_view text) {
     const auto read = distribute::read_distribution(text);

@@ -1,4 +1,4 @@
-// job.toml as recipes and back, and placements for DTensor.
+// job.toml as recipes and back.
 #include <gtest/gtest.h>
 
 #include "weft/translate/recipe/languages.h"
@@ -101,31 +101,6 @@ TEST(Torchtitan, ReportsWhatItHasNoKeyFor) {
   EXPECT_EQ(print_torchtitan(recipe).lost,
             (std::vector<std::string>{"ZeRO 1: gradients are sharded too",
                                       "virtual stages 4: 2 per stage instead", "bucket size 1000"}));
-}
-
-TEST(Dtensor, PlacesParametersOnAMesh) {
-  Recipe recipe;
-  recipe.devices = 64;
-  recipe.tensor = 8;
-  recipe.sequence_parallel = true;
-  recipe.zero = 3;
-  const Written written = print_dtensor(recipe);
-  EXPECT_TRUE(written.lost.empty());
-  EXPECT_EQ(written.text, R"(mesh = init_device_mesh("cuda", (8, 8), mesh_dim_names=("dp_shard", "tp"))
-placements = {
-    "embedding.weight": (Shard(0), Shard(0)),
-    "attention.query.weight": (Shard(0), Shard(0)),
-    "attention.key.weight": (Shard(0), Shard(0)),
-    "attention.value.weight": (Shard(0), Shard(0)),
-    "attention.output.weight": (Shard(0), Shard(1)),
-    "mlp.gate.weight": (Shard(0), Shard(0)),
-    "mlp.up.weight": (Shard(0), Shard(0)),
-    "mlp.down.weight": (Shard(0), Shard(1)),
-    "norm.weight": (Shard(0), Replicate()),
-    "head.weight": (Shard(0), Shard(0)),
-    "activation[batch, sequence, features]": (Shard(0), Shard(1)),
-}
-)");
 }
 
 // A recipe that all three can express is the same in each.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -19,6 +20,7 @@
 #include "weft/parallel/pipeline/library.h"
 #include "weft/parallel/pipeline/schedule_cost.h"
 #include "weft/parallel/pipeline/synthesize.h"
+#include "weft/parallel/pipeline/torch_csv.h"
 #include "weft/parallel/pipeline/verify.h"
 
 namespace weft::command {
@@ -90,12 +92,34 @@ Result<std::map<std::string, double>> parameters_of(const ScheduleSelection& whi
   return parameters;
 }
 
-// A schedule and the text it was unfolded from.
+// A schedule and the text it was unfolded from; a CSV has none.
 struct ReadSchedule {
-  pipeline::ScheduleText text;
+  std::optional<pipeline::ScheduleText> text;
   std::map<std::string, double> parameters;
   pipeline::Schedule schedule;
 };
+
+// PyTorch's CSV states its sizes; sizes on the command line must equal them.
+Result<ReadSchedule> read_torch_schedule(std::string_view csv, const std::string& file,
+                                         std::map<std::string, double> parameters) {
+  auto read = pipeline::parse_torch_csv(csv);
+  if (!read.ok()) {
+    Error error = std::move(read).error();
+    error.message = fmt::format("{}: {}", file, error.message);
+    return error;
+  }
+  pipeline::Schedule& schedule = read->schedule;
+  const std::map<std::string, double> sizes = {
+      {"stages", schedule.stages}, {"micro_batches", schedule.micro_batches}, {"chunks", schedule.chunks}};
+  for (const auto& [parameter, value] : parameters) {
+    const auto size = sizes.find(parameter);
+    if (size == sizes.end())
+      return user_error(fmt::format("{}: a CSV has no parameters, found {}", file, parameter));
+    if (size->second != value)
+      return user_error(fmt::format("{}: expected {} = {}, found {}", file, parameter, value, size->second));
+  }
+  return ReadSchedule{std::nullopt, std::move(parameters), std::move(schedule)};
+}
 
 Result<ReadSchedule> read_schedule(const ScheduleSelection& which) {
   WEFT_TRY(parameters, parameters_of(which));
@@ -106,6 +130,7 @@ Result<ReadSchedule> read_schedule(const ScheduleSelection& which) {
     return ReadSchedule{*shipped, std::move(parameters), std::move(schedule)};
   }
   WEFT_TRY(text, read_file(which.name, kMostScheduleBytes));
+  if (which.name.ends_with(".csv")) return read_torch_schedule(text, which.name, std::move(parameters));
   auto parsed = pipeline::parse_schedule(text);
   if (!parsed.ok()) return session::in_text(text, std::move(parsed).error());
   auto schedule = pipeline::unfold(*parsed, parameters);
@@ -190,7 +215,11 @@ Result<std::string> answer(const ScheduleCheck& request) {
     memory = std::move(limits);
   }
   WEFT_TRY_STATUS(pipeline::verify(schedule, memory));
-  WEFT_TRY(claims, pipeline::check_claims(read.text, schedule, read.parameters));
+  std::vector<std::string> claims;  // a CSV has none
+  if (read.text) {
+    WEFT_TRY(checked, pipeline::check_claims(*read.text, schedule, read.parameters));
+    claims = std::move(checked);
+  }
   const std::vector<double> peaks = pipeline::peak_in_flight(schedule);
   if (request.format == session::Format::json)
     return line_of(
@@ -208,6 +237,31 @@ Result<std::string> answer(const ScheduleEstimate& request) {
   WEFT_TRY(price, pipeline::price(schedule, times));
   return request.format == session::Format::json ? line_of(to_json(schedule, price))
                                                  : to_text(schedule, price, request.width);
+}
+
+Result<std::string> answer(const ScheduleExport& request) {
+  using pipeline::TorchFormat;
+  WEFT_TRY(schedule, find_or_read(request.which));
+  TorchFormat format = TorchFormat::compute_only;
+  if (request.torch == name(TorchFormat::compute_comms))
+    format = TorchFormat::compute_comms;
+  else if (request.torch != name(format))
+    return user_error(
+        fmt::format("--torch: expected compute_only or compute_comms, found {}", request.torch));
+  WEFT_TRY(csv, pipeline::print_torch_csv(schedule, format));
+  if (!request.to.empty()) WEFT_TRY_STATUS(write_file_atomically(request.to, csv));
+  if (request.format == session::Format::json) {
+    ScheduleJson json = {
+        {"schedule", schedule.name}, {"stages", schedule.stages}, {"micro_batches", schedule.micro_batches},
+        {"chunks", schedule.chunks}, {"torch", name(format)},     {"csv", csv}};
+    if (!request.to.empty()) json["file"] = request.to;
+    return line_of(json);
+  }
+  if (request.to.empty()) return csv;
+  return explain::wrap(fmt::format("wrote {}: {}, {} ranks with {} stage{} each, {} micro-batches, {}\n",
+                                   request.to, schedule.name, schedule.stages, schedule.chunks,
+                                   schedule.chunks == 1 ? "" : "s", schedule.micro_batches, name(format)),
+                       request.width);
 }
 
 Result<std::string> answer(const ScheduleSynthesize& request) {
@@ -253,6 +307,7 @@ session::Reply run(const ScheduleList& request) { return session::to_reply(answe
 session::Reply run(const ScheduleShow& request) { return session::to_reply(answer(request)); }
 session::Reply run(const ScheduleCheck& request) { return session::to_reply(answer(request)); }
 session::Reply run(const ScheduleEstimate& request) { return session::to_reply(answer(request)); }
+session::Reply run(const ScheduleExport& request) { return session::to_reply(answer(request)); }
 session::Reply run(const ScheduleSynthesize& request) { return session::to_reply(answer(request)); }
 
 }  // namespace weft::command

@@ -4,9 +4,11 @@
 //   show        a schedule for given stages and micro-batches, drawn as text or SVG
 //   check       whether a file's schedule is valid; see pipeline/verify.h
 //   price       its time and memory under given pass times
+//   export      writes it for PyTorch; see pipeline/torch_csv.h
 //   synthesize  the best schedule found for given times and memory
 //
-// A schedule is the name of a shipped one ("1F1B", "zb_h1") or a file. Nothing here prints.
+// A schedule is the name of a shipped one ("1F1B", "zb_h1") or a file: PyTorch's CSV if it ends with .csv.
+// Nothing here prints.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -58,6 +60,15 @@ struct ScheduleEstimate {
   std::size_t width = explain::kUsualWidth;
 };
 session::Reply run(const ScheduleEstimate& request);
+
+struct ScheduleExport {
+  ScheduleSelection which;
+  std::string torch = "compute_only";  // or "compute_comms"
+  std::string to;                      // a file; empty: print
+  session::Format format = session::Format::text;
+  std::size_t width = explain::kUsualWidth;
+};
+session::Reply run(const ScheduleExport& request);
 
 struct ScheduleSynthesize {
   std::int32_t stages = 0, micro_batches = 0, chunks = 1;

@@ -28,9 +28,9 @@ constexpr std::string_view kInside[] = {
     "PARTITION BY", "REPEAT", "REPLICATE", "SELECT", "SLICE", "STATE", "THEN", "TIMES",
     "WHEN",         "WHERE",  "WITH",      "STEPS",  "INTO",  "PROMPT"};
 
-constexpr std::string_view kFormats[] = {"text",       "json",       "plan",   "megatron",
-                                         "deepspeed",  "torchtitan", "nemo",   "bridge",
-                                         "accelerate", "maxtext",    "dtensor"};
+constexpr std::string_view kFormats[] = {"text",       "json",       "plan",  "megatron",
+                                         "deepspeed",  "torchtitan", "nemo",  "bridge",
+                                         "accelerate", "maxtext",    "torch", "torchtitan_toml"};
 constexpr std::string_view kFileSettings[] = {"checkpoint", "checkpoint_best", "log"};
 
 bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }

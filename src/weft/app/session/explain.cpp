@@ -8,6 +8,7 @@
 #include "weft/app/session/explain_memory.h"
 #include "weft/app/session/explain_one_device.h"
 #include "weft/app/session/explain_recipe.h"
+#include "weft/app/session/explain_torch.h"
 #include "weft/app/session/first_answer.h"
 #include "weft/app/session/learn.h"
 #include "weft/app/session/priority_latency.h"
@@ -183,6 +184,7 @@ std::string* file_option(ExplainOptions& options, std::string_view name) {
   if (same_word(name, "TIMELINE")) return &options.timeline;
   if (same_word(name, "PAGE")) return &options.page;
   if (same_word(name, "CHAKRA")) return &options.chakra;
+  if (same_word(name, "INDUCTOR")) return &options.inductor;
   return nullptr;
 }
 
@@ -209,15 +211,16 @@ Result<ExplainOptions> read_options(const language::syntax::Explain& statement, 
       *file = option.value->text;
     } else {
       constexpr std::string_view kOptions[] = {
-          "ANALYZE", "VERBOSE",      "FORMAT", "SUMMARY", "MESH",   "PIPELINE", "OPERATORS", "COLLECTIVES",
-          "STAGES",  "ALTERNATIVES", "TRAIL",  "MEMORY",  "URGENT", "TIMELINE", "PAGE",      "CHAKRA"};
+          "ANALYZE",   "VERBOSE",     "FORMAT", "SUMMARY",      "MESH",    "PIPELINE",
+          "OPERATORS", "COLLECTIVES", "STAGES", "ALTERNATIVES", "TRAIL",   "MEMORY",
+          "URGENT",    "TIMELINE",    "PAGE",   "CHAKRA",       "INDUCTOR"};
       std::string hint = did_you_mean(name, kOptions);
       return user_error(
           fmt::format("EXPLAIN has no option {}", name),
           hint.empty()
               ? "options are ANALYZE, VERBOSE, FORMAT text, FORMAT json, FORMAT plan, MESH, PIPELINE, "
                 "OPERATORS, COLLECTIVES, STAGES, ALTERNATIVES, TRAIL, MEMORY, URGENT, TIMELINE 'file', "
-                "PAGE 'file', CHAKRA 'files'"
+                "PAGE 'file', CHAKRA 'files', INDUCTOR 'file'"
               : std::move(hint),
           option.name.span);
     }
@@ -307,7 +310,7 @@ Answer run_explain(const Session::State& state, const Context& context,
     return std::move(*memory);
   }
   if (staged) return explain_distributed(state, context, prepared, std::move(report), explain_options);
-  if (is_recipe(explain_options.form) && prepared.ranks == 1)
+  if ((is_recipe(explain_options.form) || is_torch(explain_options.form)) && prepared.ranks == 1)
     return placed(
         user_error("launcher settings need several devices, and this is one", "name a cluster: ON pod"),
         run.span);

@@ -8,10 +8,12 @@
 #include "weft/app/explain/servers.h"
 #include "weft/app/session/explain_pipeline.h"
 #include "weft/app/session/explain_recipe.h"
+#include "weft/app/session/explain_torch.h"
 #include "weft/app/session/measure_distributed.h"
 #include "weft/app/session/step_page.h"
 #include "weft/app/session/trace.h"
 #include "weft/formats/chakra_program.h"
+#include "weft/formats/inductor_trace.h"
 #include "weft/planner/proof/prove_plan.h"
 #include "weft/planner/step/plan_for.h"
 #include "weft/planner/step/written_plan.h"
@@ -50,6 +52,9 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
   const search::DistributionChoice& choice = *planned->spread;
   const distribute::DistributedPlan& plan = choice.chosen.plan;
   if (options.plan) return print_written(plan, prepared);
+  if (is_torch(options.form))
+    return explain_torch(state, context, prepared, &plan, choice.distribution,
+                         choice.chosen.prediction.seconds, options.form);
   if (is_recipe(options.form))
     return explain_recipe(state, context, prepared, choice.distribution, choice.chosen.prediction.seconds,
                           options.form);
@@ -107,6 +112,8 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
   }
   if (!options.chakra.empty())
     WEFT_TRY_STATUS(formats::write_chakra(choice.chosen.prediction, plan.mesh, options.chakra));
+  if (!options.inductor.empty())
+    WEFT_TRY_STATUS(formats::write_inductor_trace(choice.chosen.prediction, plan.mesh, options.inductor));
   if (!options.timeline.empty()) WEFT_TRY_STATUS(write_trace(options.timeline, trace));
   return options.json ? print_json(report) : print_text(report);
 }

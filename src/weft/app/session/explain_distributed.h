@@ -20,6 +20,7 @@ struct ExplainOptions {
   std::string timeline;  // trace file; empty: none
   std::string page;      // HTML page; empty: none
   std::string chakra;    // file name prefix of Chakra traces; empty: none
+  std::string inductor;  // trace file for Inductor; empty: none
 };
 
 // The parts of a report that are known before planning.

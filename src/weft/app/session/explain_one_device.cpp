@@ -5,6 +5,7 @@
 #include "weft/app/session/step_page.h"
 #include "weft/app/session/trace.h"
 #include "weft/formats/chakra_program.h"
+#include "weft/formats/inductor_trace.h"
 #include "weft/plan/spmd/layouts.h"
 #include "weft/planner/target/machine.h"
 #include "weft/predict/cost/unit_seconds.h"
@@ -42,7 +43,8 @@ Result<search::DistributionChoice> simulate_alone(const Prepared& prepared, cons
 Status write_one_device_files(const Prepared& prepared, const explain::Report& report,
                               const search::Choice& choice, const std::optional<MeasuredOneDevice>& measured,
                               const ExplainOptions& options) {
-  if (options.page.empty() && options.timeline.empty() && options.chakra.empty()) return {};
+  if (options.page.empty() && options.timeline.empty() && options.chakra.empty() && options.inductor.empty())
+    return {};
   WEFT_TRY(simulated, simulate_alone(prepared, choice.plan));
   const sim::Prediction& prediction = simulated.chosen.prediction;
   if (!options.page.empty()) {
@@ -59,6 +61,8 @@ Status write_one_device_files(const Prepared& prepared, const explain::Report& r
   }
   if (!options.chakra.empty())
     WEFT_TRY_STATUS(formats::write_chakra(prediction, simulated.chosen.plan.mesh, options.chakra));
+  if (!options.inductor.empty())
+    WEFT_TRY_STATUS(formats::write_inductor_trace(prediction, simulated.chosen.plan.mesh, options.inductor));
   if (options.timeline.empty()) return {};
   formats::Trace trace = trace_of(prediction);
   if (measured)

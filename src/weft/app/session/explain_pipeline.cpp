@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "weft/app/session/explain_recipe.h"
+#include "weft/app/session/explain_torch.h"
 #include "weft/app/session/measure_pipeline.h"
 #include "weft/app/session/step_page.h"
 #include "weft/app/session/trace.h"
@@ -53,9 +54,17 @@ class InTimeExplainer {
 
   Result<std::string> say() {
     const search::ChosenPipeline& choice = step_.chosen;
+    if (is_torch(options_.form)) {
+      auto made = plan_of(choice.distribution);
+      if (!made.ok() && options_.form == language::syntax::Format::torch) return std::move(made).error();
+      return explain_torch(state_, context_, prepared_, made.ok() ? &(*made)->spread->chosen.plan : nullptr,
+                           choice.distribution, choice.priced.seconds, options_.form);
+    }
     if (is_recipe(options_.form))
       return explain_recipe(state_, context_, prepared_, choice.distribution, choice.priced.seconds,
                             options_.form);
+    if (!options_.inductor.empty())
+      return user_error("INDUCTOR needs a plan without stages", "torch.compile compiles each stage by itself");
     WEFT_TRY(text, write_plan(choice));
     if (text) return *std::move(text);
     std::string slices = step_.plan ? step_.plan->slices : std::string();

@@ -28,18 +28,17 @@ std::optional<Language> language_of(Form form) {
   switch (form) {
     case Form::megatron: return Language::megatron;
     case Form::deepspeed: return Language::deepspeed;
-    case Form::torchtitan: return Language::torchtitan;
+    case Form::torchtitan_toml: return Language::torchtitan;
     case Form::nemo: return Language::nemo;
     case Form::bridge: return Language::bridge;
     case Form::accelerate: return Language::accelerate;
     case Form::maxtext: return Language::maxtext;
-    default: return std::nullopt;  // dtensor placements are not a launcher's language
+    default: return std::nullopt;
   }
 }
 
 std::string_view form_name(Form form) {
-  const auto language = language_of(form);
-  return language ? recipe::name(*language) : "dtensor";
+  return form == Form::torchtitan_toml ? "torchtitan_toml" : recipe::name(*language_of(form));
 }
 
 recipe::Precision precision_of(plan::DType dtype) {
@@ -128,7 +127,7 @@ Result<recipe::EstimatedRecipe> first_plain(Language language, recipe::RecipeEst
   return user_error(
       fmt::format("{} cannot express any plan of this model on {} devices{}{}", recipe::name(language),
                   like.devices, why ? ": " : "", why ? why->message : std::string()),
-      "FORMAT plan prints the plan itself, FORMAT dtensor its placements");
+      "FORMAT plan prints the plan itself, FORMAT torch a Python file that applies it");
 }
 
 struct ExpressedPlan {
@@ -138,10 +137,9 @@ struct ExpressedPlan {
 
 // The plan itself if the language can express it, and if it fits or was asked for; else the best plan that the language
 // can express.
-Result<ExpressedPlan> nearest_in(std::optional<Language> language, recipe::RecipeEstimator& pricer,
+Result<ExpressedPlan> nearest_in(Language language, recipe::RecipeEstimator& pricer,
                                  const recipe::GatheredRecipe& gathered, const Recipe& plain, bool is_asked) {
-  std::optional<Recipe> said =
-      language ? recipe::expressible_in(*language, gathered.recipe, plain) : gathered.recipe;
+  std::optional<Recipe> said = recipe::expressible_in(language, gathered.recipe, plain);
   // Launchers need the same number of layers in every stage; Megatron takes a layout of others.
   const auto alike = [&](const Recipe& one) {
     return pricer.layers() % (one.pipeline * one.virtual_stages) == 0;
@@ -149,18 +147,17 @@ Result<ExpressedPlan> nearest_in(std::optional<Language> language, recipe::Recip
   if (said && language == Language::megatron && !alike(*said))
     if (auto layers = recipe::launcher_layers(pricer.layers(), said->pipeline * said->virtual_stages))
       said->stage_layers = *std::move(layers);
-  if (said && (!language || alike(*said) || !said->stage_layers.empty())) {
+  if (said && (alike(*said) || !said->stage_layers.empty())) {
     auto priced = pricer.price(*said);
-    if (priced.ok() && (priced->price.fits || is_asked || !language)) {
+    if (priced.ok() && (priced->price.fits || is_asked)) {
       ExpressedPlan made{std::move(*priced), gathered.lost};
       for (const recipe::Change& change : recipe::changes(gathered.recipe, *said))
         made.lost.push_back(fmt::format("{} {}: replaced by {}", change.what, change.from, change.to));
       return made;
     }
-    if (!language) return std::move(priced).error();
   }
-  WEFT_TRY(first, first_plain(*language, pricer, plain));
-  WEFT_TRY(found, recipe::improve(pricer, first.recipe, {.language = *language, .searches_plans = false}));
+  WEFT_TRY(first, first_plain(language, pricer, plain));
+  WEFT_TRY(found, recipe::improve(pricer, first.recipe, {.language = language, .searches_plans = false}));
   ExpressedPlan made{found.better ? std::move(*found.better) : std::move(found.today), gathered.lost};
   for (const recipe::Change& change : recipe::changes(gathered.recipe, made.priced.recipe))
     made.lost.push_back(fmt::format("{} {}: replaced by {}", change.what, change.from, change.to));
@@ -169,7 +166,7 @@ Result<ExpressedPlan> nearest_in(std::optional<Language> language, recipe::Recip
 
 }  // namespace
 
-bool is_recipe(Form format) { return language_of(format) || format == Form::dtensor; }
+bool is_recipe(Form format) { return language_of(format).has_value(); }
 
 Answer explain_recipe(const Session::State& state, const Context& context, const Prepared& prepared,
                       const distribute::Distribution& chosen, double seconds, Form form) {
@@ -198,10 +195,9 @@ Answer explain_recipe(const Session::State& state, const Context& context, const
   if (form == Form::deepspeed && gathered.recipe.recompute == recipe::Recompute::full)
     plain.recompute = recipe::Recompute::full;
   plain.data = plain.devices;
-  const auto language = language_of(form);
+  const Language language = *language_of(form);
   WEFT_TRY(said, nearest_in(language, pricer, gathered, plain, !prepared.settings.distribution.empty()));
-  const recipe::Written written =
-      language ? recipe::print(*language, said.priced.recipe) : recipe::print_dtensor(said.priced.recipe);
+  const recipe::Written written = recipe::print(language, said.priced.recipe);
   said.lost.insert(said.lost.end(), written.lost.begin(), written.lost.end());
   if (context.format == Format::json) {
     const nlohmann::ordered_json json = {{"format", form_name(form)},

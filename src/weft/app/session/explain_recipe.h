@@ -1,7 +1,7 @@
 // weft/app/session/explain_recipe.h -- EXPLAIN (FORMAT megatron, ..): the plan as a launcher's settings.
 //
-// The format is megatron, deepspeed, torchtitan or dtensor. If it cannot express the plan, the
-// closest one that it can is printed. Warnings state what is lost and the time per step.
+// The format is a launcher's, such as megatron, deepspeed or torchtitan_toml. If it cannot express the
+// plan, the closest one that it can is printed. Warnings state what is lost and the time per step.
 //
 // Included by app/session and app/command only.
 #pragma once

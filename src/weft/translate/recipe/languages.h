@@ -7,7 +7,6 @@
 //   read_bridge       Megatron Bridge: model.tensor_model_parallel_size=8, or YAML
 //   read_accelerate   Hugging Face Accelerate's FSDP configuration, YAML
 //   read_maxtext      MaxText: base.yml with changes, or ici_fsdp_parallelism=8
-//   print_dtensor     the placement of each kind of parameter on the mesh, for torch.distributed.tensor
 //
 // Readers fail on contradictory options, and on an unknown option that is nearly a known one. Other
 // options are kept and listed in a note. settings_X() are the settings that state a recipe's plan;
@@ -57,9 +56,5 @@ Written print_accelerate(const Recipe& recipe);
 Result<Recipe> read_maxtext(std::string_view text, std::int64_t devices = 0);
 Settings settings_maxtext(const Recipe& recipe);
 Written print_maxtext(const Recipe& recipe);
-
-Written print_dtensor(const Recipe& recipe);
-// Reads the output of print_dtensor: degrees, sharding and axis order, without batches.
-Result<Recipe> read_dtensor(std::string_view text);
 
 }  // namespace weft::recipe

@@ -31,14 +31,17 @@ ModelForm model_form(const plan::Graph& graph, const distribute::IndexRoles& rol
     if (&node.op() != &ops::parameter()) continue;
     const plan::Type type = node.result_type(0);
     const bool has_hidden = is_of_size(type, shape.hidden);
+    const bool has_positions = std::ranges::any_of(type.dims, [&](const plan::Dim& dim) {
+      return std::ranges::count(roles.sequence, std::string(graph.text(dim.index))) > 0;
+    });
     if (has_hidden && is_of_size(type, shape.inner) && type.dims.size() >= 2) ++inner_matrices;
-    if (has_hidden && shape.words > 0 && is_of_size(type, shape.words) && type.dims.size() == 2)
+    // A table of positions may have as many rows as the vocabulary.
+    if (has_hidden && shape.words > 0 && is_of_size(type, shape.words) && type.dims.size() == 2 &&
+        !has_positions)
       ++vocabularies;
     if (type.dims.size() == 1 && type.dims[0].size == shape.inner && shape.inner != shape.hidden)
       form.biases = true;
-    for (const plan::Dim& dim : type.dims)
-      if (std::ranges::count(roles.sequence, std::string(graph.text(dim.index))) > 0)
-        form.learned_positions = true;
+    form.learned_positions = form.learned_positions || has_positions;
     // wq[d, h, e] or wq[d, h, g, e]: the last index is the head's own.
     const std::int64_t groups = shape.key_heads > 0 ? shape.key_heads : shape.heads;
     if (type.dims.size() >= 3 && type.dims[0].size == shape.hidden && type.dims[1].size == groups)
