@@ -11,7 +11,7 @@
 namespace weft::pipeline {
 namespace {
 
-using Kind = TorchAction::Kind;
+using ActionKind = TorchAction::Kind;
 
 // As many stages of a rank have gathered parameters: one that runs forward, one that runs backward, and
 // the next.
@@ -19,25 +19,25 @@ constexpr std::size_t kGathered = 3;
 
 // The message that a pass sends, as its sender lists it, if the next stage is on another rank.
 std::optional<TorchAction> sent_by(const TorchAction& pass, const std::vector<std::size_t>& ranks) {
-  const std::int32_t to = pass.stage + (pass.kind == Kind::forward ? 1 : -1);
-  if (pass.kind == Kind::weight || to < 0 || to >= static_cast<std::int32_t>(ranks.size())) return {};
+  const std::int32_t to = pass.stage + (pass.kind == ActionKind::forward ? 1 : -1);
+  if (pass.kind == ActionKind::weight || to < 0 || to >= static_cast<std::int32_t>(ranks.size())) return {};
   if (ranks[static_cast<std::size_t>(to)] == ranks[static_cast<std::size_t>(pass.stage)]) return {};
-  return TorchAction{pass.kind == Kind::forward ? Kind::send_forward : Kind::send_backward, pass.stage,
-                     pass.micro_batch};
+  return TorchAction{pass.kind == ActionKind::forward ? ActionKind::send_forward : ActionKind::send_backward,
+                     pass.stage, pass.micro_batch};
 }
 
 // The same message, as its receiver lists it.
 TorchAction received(const TorchAction& sent) {
-  return sent.kind == Kind::send_forward
-             ? TorchAction{Kind::receive_forward, sent.stage + 1, sent.micro_batch}
-             : TorchAction{Kind::receive_backward, sent.stage - 1, sent.micro_batch};
+  return sent.kind == ActionKind::send_forward
+             ? TorchAction{ActionKind::receive_forward, sent.stage + 1, sent.micro_batch}
+             : TorchAction{ActionKind::receive_backward, sent.stage - 1, sent.micro_batch};
 }
 
 using Finished = std::set<std::tuple<std::int32_t, std::int32_t, bool>>;  // stage, micro-batch, forward
 
 // Whether the pass has its input: from the stage before it, or, backward, from the stage after it.
 bool has_input(const TorchAction& pass, const Finished& finished, std::size_t stages) {
-  if (pass.kind == Kind::forward)
+  if (pass.kind == ActionKind::forward)
     return pass.stage == 0 || finished.contains({pass.stage - 1, pass.micro_batch, true});
   if (pass.is_backward())
     return pass.stage + 1 == static_cast<std::int32_t>(stages) ||
@@ -50,7 +50,7 @@ std::vector<TorchCell> add_parameters(const std::vector<TorchCell>& passes) {
   std::map<std::int32_t, std::int64_t> left;  // W and B, by stage
   for (const TorchCell& cell : passes)
     for (const TorchAction& pass : cell)
-      left[pass.stage] += pass.kind == Kind::weight || pass.kind == Kind::backward;
+      left[pass.stage] += pass.kind == ActionKind::weight || pass.kind == ActionKind::backward;
   std::vector<std::int32_t> gathered;
   std::vector<TorchCell> made;
   for (std::size_t at = 0; at < passes.size(); ++at) {
@@ -61,20 +61,20 @@ std::vector<TorchCell> add_parameters(const std::vector<TorchCell>& passes) {
         if (std::ranges::find(next, pass.stage) == next.end()) next.push_back(pass.stage);
     std::erase_if(gathered, [&](std::int32_t stage) {
       if (std::ranges::find(next, stage) != next.end()) return false;
-      made.push_back({{Kind::reshard, stage}});
+      made.push_back({{ActionKind::reshard, stage}});
       return true;
     });
     for (const std::int32_t stage : next)
       if (std::ranges::find(gathered, stage) == gathered.end()) {
-        made.push_back({{Kind::unshard, stage}});
+        made.push_back({{ActionKind::unshard, stage}});
         gathered.push_back(stage);
       }
     made.push_back(passes[at]);
     for (const TorchAction& pass : passes[at])
-      if ((pass.kind == Kind::weight || pass.kind == Kind::backward) && --left[pass.stage] == 0)
-        made.push_back({{Kind::reduce_grad, pass.stage}});
+      if ((pass.kind == ActionKind::weight || pass.kind == ActionKind::backward) && --left[pass.stage] == 0)
+        made.push_back({{ActionKind::reduce_grad, pass.stage}});
   }
-  for (const std::int32_t stage : gathered) made.push_back({{Kind::reshard, stage}});
+  for (const std::int32_t stage : gathered) made.push_back({{ActionKind::reshard, stage}});
   return made;
 }
 
@@ -115,8 +115,8 @@ Result<TorchRows> add_messages(const TorchRows& passes, const std::vector<std::s
       made[row].push_back(cell);
       for (const TorchAction& action : cell) {
         if (!action.is_pass()) continue;
-        if (action.kind != Kind::weight)
-          finished.insert({action.stage, action.micro_batch, action.kind == Kind::forward});
+        if (action.kind != ActionKind::weight)
+          finished.insert({action.stage, action.micro_batch, action.kind == ActionKind::forward});
         if (const auto sent = sent_by(action, ranks)) {
           const TorchAction arrives = received(*sent);
           made[row].push_back({*sent});
@@ -168,21 +168,21 @@ class MessageCheck {
     std::vector<TorchAction> seen;
     for (const TorchCell& cell : rows_[row])
       for (const TorchAction& one : cell) {
-        left[one.stage] += one.kind == Kind::weight || one.kind == Kind::backward;
-        if (one.kind == Kind::unshard) ever.insert(one.stage);
+        left[one.stage] += one.kind == ActionKind::weight || one.kind == ActionKind::backward;
+        if (one.kind == ActionKind::unshard) ever.insert(one.stage);
       }
     for (std::size_t at = 0; at < rows_[row].size(); ++at) {
       if (rows_[row][at].empty()) return wrong(row, at, "expected an action, found an empty cell");
       for (const TorchAction& one : rows_[row][at]) {
         const std::string found = fmt::format("found {}", print(one));
-        if (one.kind == Kind::weight || one.kind == Kind::backward) --left[one.stage];
+        if (one.kind == ActionKind::weight || one.kind == ActionKind::backward) --left[one.stage];
         if (one.is_pass() && ever.contains(one.stage) && !gathered.contains(one.stage))
           return wrong(row, at, fmt::format("expected {}UNSHARD before this pass, {}", one.stage, found));
-        if (one.kind == Kind::unshard && !gathered.insert(one.stage).second)
+        if (one.kind == ActionKind::unshard && !gathered.insert(one.stage).second)
           return wrong(row, at, fmt::format("expected {}RESHARD before it, {} again", one.stage, found));
-        if (one.kind == Kind::reshard && gathered.erase(one.stage) == 0)
+        if (one.kind == ActionKind::reshard && gathered.erase(one.stage) == 0)
           return wrong(row, at, fmt::format("expected {}UNSHARD before it, {}", one.stage, found));
-        if (one.kind == Kind::reduce_grad && (left[one.stage] > 0 || !reduced.insert(one.stage).second))
+        if (one.kind == ActionKind::reduce_grad && (left[one.stage] > 0 || !reduced.insert(one.stage).second))
           return wrong(row, at,
                        fmt::format("expected it once, after the last W or B of the stage, {}", found));
         if (one.is_message()) WEFT_TRY_STATUS(read_message(row, at, one));
@@ -194,8 +194,8 @@ class MessageCheck {
   }
 
   Status read_message(std::size_t row, std::size_t at, const TorchAction& one) {
-    const bool forward = one.kind == Kind::send_forward || one.kind == Kind::receive_forward;
-    const bool sends = one.kind == Kind::send_forward || one.kind == Kind::send_backward;
+    const bool forward = one.kind == ActionKind::send_forward || one.kind == ActionKind::receive_forward;
+    const bool sends = one.kind == ActionKind::send_forward || one.kind == ActionKind::send_backward;
     const std::int32_t other = one.stage + (forward == sends ? 1 : -1);
     if (other < 0 || other >= static_cast<std::int32_t>(ranks_.size()))
       return wrong(row, at,
@@ -208,8 +208,10 @@ class MessageCheck {
     if (sends && !sendable_.contains(print(one)))
       return wrong(row, at,
                    fmt::format("expected the pass that makes this message before it, found {}", print(one)));
-    const TorchAction sent =
-        sends ? one : TorchAction{forward ? Kind::send_forward : Kind::send_backward, other, one.micro_batch};
+    const TorchAction sent = sends
+                                 ? one
+                                 : TorchAction{forward ? ActionKind::send_forward : ActionKind::send_backward,
+                                               other, one.micro_batch};
     std::vector<Listed>& list = listed_[{row, peer}];
     if (std::ranges::any_of(list, [&](const Listed& known) { return known.sent == sent; }))
       return wrong(row, at, fmt::format("expected each message once, found {} again", print(one)));
@@ -243,10 +245,12 @@ class MessageCheck {
 
   // The receive that a pass waits for.
   std::optional<TorchAction> needed_by(const TorchAction& pass) const {
-    const bool forward = pass.kind == Kind::forward;
+    const bool forward = pass.kind == ActionKind::forward;
     const std::int32_t from = pass.stage + (forward ? -1 : 1);
-    if (pass.kind == Kind::weight || from < 0 || from >= static_cast<std::int32_t>(ranks_.size())) return {};
-    const auto sent = sent_by({forward ? Kind::forward : Kind::backward, from, pass.micro_batch}, ranks_);
+    if (pass.kind == ActionKind::weight || from < 0 || from >= static_cast<std::int32_t>(ranks_.size()))
+      return {};
+    const auto sent =
+        sent_by({forward ? ActionKind::forward : ActionKind::backward, from, pass.micro_batch}, ranks_);
     if (!sent) return {};
     return received(*sent);
   }
@@ -292,7 +296,7 @@ class MessageCheck {
   }
 
   std::size_t peer_of(const TorchAction& one) const {
-    const bool up = one.kind == Kind::send_forward || one.kind == Kind::receive_backward;
+    const bool up = one.kind == ActionKind::send_forward || one.kind == ActionKind::receive_backward;
     return ranks_[static_cast<std::size_t>(one.stage + (up ? 1 : -1))];
   }
 
