@@ -20,7 +20,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!matches.ok()) return 0;
   std::size_t done = 0;
   for (const weft::text::Match& match : *matches) {
-    promise(done <= match.begin && match.begin <= match.end && match.end <= text.size(), "matches are in order");
+    promise(done <= match.begin && match.begin <= match.end && match.end <= text.size(),
+            "matches are in order");
     for (const std::size_t at : {match.begin, match.end})
       promise(at == text.size() || weft::starts_character(text[at]), "matches are whole characters");
     done = match.end;

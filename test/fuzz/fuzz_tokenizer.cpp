@@ -14,7 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     promise(!tokenizer.error().message.empty(), "an error has a message");
     return 0;
   }
-  for (const char* text : {"", "Hello  world's 2025\n", "caf\u00e9 \u4e2d\u6587\u0301 <s>[CLS]", "<0x41>\t "}) {
+  for (const char* text :
+       {"", "Hello  world's 2025\n", "caf\u00e9 \u4e2d\u6587\u0301 <s>[CLS]", "<0x41>\t "}) {
     const auto ids = tokenizer->encode(text, SpecialTokens::add);
     if (!ids.ok()) continue;
     for (const std::int32_t id : *ids) promise(id >= 0 && id < tokenizer->end(), "an id is below the end");

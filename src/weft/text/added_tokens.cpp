@@ -20,12 +20,14 @@ bool in_word_before(std::string_view text, std::size_t at) {
 }
 
 std::size_t skip_white_space(std::string_view text, std::size_t at) {
-  while (at < text.size() && is_white_space(code_point_at(text, at).value)) at += code_point_at(text, at).length;
+  while (at < text.size() && is_white_space(code_point_at(text, at).value))
+    at += code_point_at(text, at).length;
   return at;
 }
 
 std::size_t skip_white_space_back(std::string_view text, std::size_t at) {
-  while (at > 0 && is_white_space(code_point_before(text, at).value)) at -= code_point_before(text, at).length;
+  while (at > 0 && is_white_space(code_point_before(text, at).value))
+    at -= code_point_before(text, at).length;
   return at;
 }
 
@@ -41,7 +43,8 @@ Result<AddedToken> read_token(const formats::JsonNode& node) {
 }
 
 void sort_longest_first(std::vector<std::pair<std::string, std::int32_t>>& contents) {
-  std::ranges::stable_sort(contents, std::ranges::greater(), [](const auto& entry) { return entry.first.size(); });
+  std::ranges::stable_sort(contents, std::ranges::greater(),
+                           [](const auto& entry) { return entry.first.size(); });
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ struct BpeOptions {
   std::string suffix;  // of tokens that end a word
   std::string unknown;
   bool fuse_unknown = false;
-  bool bytes = false;          // unknown characters become the tokens of their bytes
-  bool whole_words = false;    // words of the vocabulary are not merged
+  bool bytes = false;        // unknown characters become the tokens of their bytes
+  bool whole_words = false;  // words of the vocabulary are not merged
 };
 
 class Bpe final : public WordModel {
@@ -87,7 +87,8 @@ class Bpe final : public WordModel {
       if (options_.unknown.empty()) continue;  // the character has no token and is dropped
       if (unknown && !options_.fuse_unknown) add(*unknown);
       unknown = vocabulary().find(options_.unknown);
-      if (!unknown) return user_error(fmt::format("unk_token '{}' is not in the vocabulary", options_.unknown));
+      if (!unknown)
+        return user_error(fmt::format("unk_token '{}' is not in the vocabulary", options_.unknown));
     }
     if (unknown) add(*unknown);
     for (std::size_t i = 1; i < symbols.size(); ++i) {
@@ -167,7 +168,8 @@ Result<PairTable> read_merges(const formats::JsonNode& node, const Vocabulary& v
   PairTable merges;
   std::uint32_t rank = 0;
   for (const formats::JsonNode& entry : entries) {
-    if (entry.value().is_string() && entry.value().get_ref<const std::string&>().starts_with("#version")) continue;
+    if (entry.value().is_string() && entry.value().get_ref<const std::string&>().starts_with("#version"))
+      continue;
     WEFT_TRY(pair, read_pair(entry));
     const auto [left, right] = pair;
     const auto a = vocabulary.find(left), b = vocabulary.find(right);
@@ -176,7 +178,9 @@ Result<PairTable> read_merges(const formats::JsonNode& node, const Vocabulary& v
     const auto merged = vocabulary.find(joined);
     if (!a || !b || !merged || !has_prefix)
       return entry.error(fmt::format("expected tokens of the vocabulary, found '{}', which is not",
-                                     formats::shown(!a ? left : !b ? right : joined)),
+                                     formats::shown(!a   ? left
+                                                    : !b ? right
+                                                         : joined)),
                          "vocab and merges must come from the same tokenizer");
     // Of equal pairs the last one counts.
     merges.replace(static_cast<std::uint32_t>(*a), static_cast<std::uint32_t>(*b),
@@ -202,9 +206,8 @@ Result<std::unique_ptr<WordModel>> read_bpe(const formats::JsonNode& node) {
   WEFT_TRY(vocabulary_node, node.at("vocab"));
   WEFT_TRY(vocabulary, Vocabulary::read(vocabulary_node));
   WEFT_TRY(merges, read_merges(node, vocabulary, prefix));
-  return std::unique_ptr<WordModel>(
-      std::make_unique<Bpe>(std::move(vocabulary), std::move(merges),
-                            BpeOptions{prefix, suffix, unknown, fuse, bytes, whole}));
+  return std::unique_ptr<WordModel>(std::make_unique<Bpe>(
+      std::move(vocabulary), std::move(merges), BpeOptions{prefix, suffix, unknown, fuse, bytes, whole}));
 }
 
 }  // namespace weft::text

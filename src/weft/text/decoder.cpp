@@ -45,7 +45,8 @@ std::optional<char> byte_of_token(std::string_view token) {
   if (token.size() != 6 || !token.starts_with("<0x") || !token.ends_with('>')) return std::nullopt;
   int value = 0;
   for (const char c : token.substr(3, 2)) {
-    const auto digit = std::string_view("0123456789abcdef").find(static_cast<char>(c >= 'A' && c <= 'F' ? c + 32 : c));
+    const auto digit =
+        std::string_view("0123456789abcdef").find(static_cast<char>(c >= 'A' && c <= 'F' ? c + 32 : c));
     if (digit == std::string_view::npos) return std::nullopt;
     value = value * 16 + static_cast<int>(digit);
   }
@@ -88,8 +89,8 @@ Result<Decoding> read_word_piece_decoder(const JsonNode& node) {
     if (!cleanup) return;
     // English text as people write it.
     static constexpr std::pair<std::string_view, std::string_view> kEnglish[] = {
-        {" .", "."},      {" ?", "?"},     {" !", "!"},   {" ,", ","},     {" ' ", "'"},  {" n't", "n't"},
-        {" 'm", "'m"},    {" do not", " don't"},          {" 's", "'s"},   {" 've", "'ve"}, {" 're", "'re"}};
+        {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
+        {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
     for (const auto& [from, to] : kEnglish) replace_all(token, from, to);
   });
 }

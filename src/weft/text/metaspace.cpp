@@ -26,8 +26,8 @@ Result<Prepending> read_prepending(const formats::JsonNode& node) {
   WEFT_TRY(scheme, text_or(node, "prepend_scheme", "always"));
   WEFT_TRY(prefix, truth_or(node, "add_prefix_space", true));  // older files
   if (scheme != "always" && scheme != "first" && scheme != "never")
-    return node.error(fmt::format("expected always, first or never in prepend_scheme, found '{}'",
-                                  formats::shown(scheme)));
+    return node.error(
+        fmt::format("expected always, first or never in prepend_scheme, found '{}'", formats::shown(scheme)));
   if (scheme == "never" || (!prefix && !node.has("prepend_scheme"))) return Prepending::never;
   if (!prefix) return node.error(fmt::format("add_prefix_space contradicts prepend_scheme '{}'", scheme));
   return scheme == "first" ? Prepending::first : Prepending::always;

@@ -31,8 +31,8 @@ std::string normalize_for_translation(std::string_view text) {
     const bool removed = (v >= 0x01 && v <= 0x08) || v == 0x0B || (v >= 0x0E && v <= 0x1F) || v == 0x7F ||
                          v == 0x8F || v == 0x9F;
     const bool blank = v == 0x09 || v == 0x0A || v == 0x0C || v == 0x0D || v == 0x1680 ||
-                       (v >= 0x200B && v <= 0x200F) || v == 0x2028 || v == 0x2029 || v == 0x2581 || v == 0xFEFF ||
-                       v == 0xFFFD;
+                       (v >= 0x200B && v <= 0x200F) || v == 0x2028 || v == 0x2029 || v == 0x2581 ||
+                       v == 0xFEFF || v == 0xFFFD;
     if (blank)
       out += ' ';
     else if (!removed)
@@ -53,18 +53,19 @@ std::string strip(std::string_view text, bool left, bool right) {
 Result<NormalizerStep> read_replace(const JsonNode& node) {
   WEFT_TRY(pattern, read_pattern(node, "pattern"));
   WEFT_TRY(content, node.text("content"));
-  return NormalizerStep([pattern, content = std::string(content)](const std::string& text) -> Result<std::string> {
-    WEFT_TRY(matches, pattern.find_all(text));
-    std::string out;
-    std::size_t done = 0;
-    for (const Match& match : matches) {
-      out.append(text, done, match.begin - done);
-      out += content;
-      done = match.end;
-    }
-    out.append(text, done);
-    return out;
-  });
+  return NormalizerStep(
+      [pattern, content = std::string(content)](const std::string& text) -> Result<std::string> {
+        WEFT_TRY(matches, pattern.find_all(text));
+        std::string out;
+        std::size_t done = 0;
+        for (const Match& match : matches) {
+          out.append(text, done, match.begin - done);
+          out += content;
+          done = match.end;
+        }
+        out.append(text, done);
+        return out;
+      });
 }
 
 Result<NormalizerStep> read_character_map(const JsonNode& node) {

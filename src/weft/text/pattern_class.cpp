@@ -30,7 +30,8 @@ Result<char32_t> parse_code(PatternReader& reader, bool short_form) {
     reader.take_any();
   }
   const bool surrogate = code >= 0xD800 && code < 0xE000;
-  if (digits == 0 || (!braces && digits < most) || (braces && !reader.take("}")) || code > 0x10FFFF || surrogate)
+  if (digits == 0 || (!braces && digits < most) || (braces && !reader.take("}")) || code > 0x10FFFF ||
+      surrogate)
     return reader.error("expected the hexadecimal number of a character");
   return code;
 }
@@ -143,8 +144,7 @@ Result<CodePointSet> parse_escape(PatternReader& reader) {
     default: break;
   }
   const bool letter_or_digit = letter < 128 && is_word(letter) && letter != '_';
-  if (letter_or_digit)
-    return before.error(fmt::format("\\{} is not supported", static_cast<char>(letter)));
+  if (letter_or_digit) return before.error(fmt::format("\\{} is not supported", static_cast<char>(letter)));
   return one(letter);
 }
 
@@ -172,8 +172,8 @@ Result<CodePointSet> parse_class(PatternReader& reader, bool any_case, std::size
     }
     WEFT_TRY(member, parse_member(reader));
     const auto from = single(member);
-    const bool range = from && reader.rest().size() > 1 && reader.rest()[0] == '-' && reader.rest()[1] != ']' &&
-                       reader.rest()[1] != '[';
+    const bool range = from && reader.rest().size() > 1 && reader.rest()[0] == '-' &&
+                       reader.rest()[1] != ']' && reader.rest()[1] != '[';
     if (!range) {
       if (from)
         set.add(*from);

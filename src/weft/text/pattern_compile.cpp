@@ -30,7 +30,8 @@ std::bitset<256> first_bytes(const PatternNode& node) {
   const auto all = std::bitset<256>().set();
   switch (node.kind) {
     case PatternNode::Kind::set:
-      for (std::size_t c = 0; c < 256; ++c) bytes[c] = c >= 128 || node.set.contains(static_cast<char32_t>(c));
+      for (std::size_t c = 0; c < 256; ++c)
+        bytes[c] = c >= 128 || node.set.contains(static_cast<char32_t>(c));
       return bytes;
     case PatternNode::Kind::sequence:
       for (const PatternNode& part : node.parts) {
@@ -145,8 +146,9 @@ class PatternCompiler {
     for (std::uint32_t i = 0; i < node.least; ++i) WEFT_TRY_STATUS(emit(body));
     if (node.most == kUnbounded) {
       if (can_be_empty(body))
-        return user_error("a repeated group that can match the empty string is not supported in the pattern "
-                          "of a tokenizer");
+        return user_error(
+            "a repeated group that can match the empty string is not supported in the pattern "
+            "of a tokenizer");
       const std::uint32_t split = add_optional();
       WEFT_TRY_STATUS(emit(body));
       add({.kind = Kind::jump, .next = split});

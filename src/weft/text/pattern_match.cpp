@@ -147,7 +147,8 @@ class Matcher {
     using Kind = Instruction::Kind;
     switch (code.kind) {
       case Kind::look_back:
-        return (at > 0 && program_.sets[code.set].contains(code_point_before(text_, at).value)) != code.negated;
+        return (at > 0 && program_.sets[code.set].contains(code_point_before(text_, at).value)) !=
+               code.negated;
       case Kind::line_begin: return at == 0 || (text_[at - 1] == '\n' && at < text_.size());
       case Kind::line_end: return at == text_.size() || text_[at] == '\n';
       case Kind::text_begin: return at == 0;
@@ -190,8 +191,8 @@ Result<std::vector<Match>> Pattern::find_all(std::string_view text) const {
   Matcher matcher(*program_, text);
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t step = at < text.size() ? code_point_at(text, at).length : 1;
-    const bool possible = at == text.size() ? program_->first.all()
-                                            : program_->first[static_cast<unsigned char>(text[at])];
+    const bool possible =
+        at == text.size() ? program_->first.all() : program_->first[static_cast<unsigned char>(text[at])];
     const std::size_t end = possible ? matcher.run(0, at) : kNoMatch;
     if (matcher.exhausted())
       return user_error("the pattern of a tokenizer backtracks too much on this text",

@@ -12,13 +12,13 @@ namespace weft::text {
 
 struct PatternNode {
   enum class Kind : std::uint8_t {
-    sequence,     // the parts in order; the empty pattern has none
+    sequence,  // the parts in order; the empty pattern has none
     alternatives,
     set,
-    repeat,       // parts[0], least to most times
-    atomic,       // parts[0]
-    look_ahead,   // parts[0], negated or not
-    look_back,    // a set, negated or not
+    repeat,      // parts[0], least to most times
+    atomic,      // parts[0]
+    look_ahead,  // parts[0], negated or not
+    look_back,   // a set, negated or not
     line_begin,
     line_end,
     text_begin,

@@ -14,7 +14,7 @@ namespace weft::text {
 
 struct Piece {
   std::string_view text;
-  bool at_start = false;   // nothing of the original text is before it
+  bool at_start = false;    // nothing of the original text is before it
   std::int32_t token = -1;  // an added token; -1: text
 };
 

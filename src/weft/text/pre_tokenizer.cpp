@@ -38,7 +38,9 @@ std::vector<Match> word_runs(std::string_view text) {
   Class before = Class::white_space;
   for (std::size_t at = 0; at < text.size();) {
     const CodePoint c = code_point_at(text, at);
-    const Class now = is_white_space(c.value) ? Class::white_space : is_word(c.value) ? Class::word : Class::other;
+    const Class now = is_white_space(c.value) ? Class::white_space
+                      : is_word(c.value)      ? Class::word
+                                              : Class::other;
     if (now != Class::white_space && now == before)
       runs.back().end = at + c.length;
     else if (now != Class::white_space)
@@ -72,9 +74,10 @@ Result<SplitBehavior> read_behavior(const JsonNode& node, std::string_view other
   if (name == "Contiguous") return SplitBehavior::contiguous;
   if (name == "MergedWithPrevious") return SplitBehavior::merged_with_previous;
   if (name == "MergedWithNext") return SplitBehavior::merged_with_next;
-  return node.error(fmt::format("expected Removed, Isolated, Contiguous, MergedWithPrevious or MergedWithNext "
-                                "in behavior, found '{}'",
-                                formats::shown(name)));
+  return node.error(
+      fmt::format("expected Removed, Isolated, Contiguous, MergedWithPrevious or MergedWithNext "
+                  "in behavior, found '{}'",
+                  formats::shown(name)));
 }
 
 Status to_byte_characters(Pieces& pieces) {

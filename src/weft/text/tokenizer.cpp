@@ -32,7 +32,8 @@ Status expect_utf8(std::string_view text) {
 
 Result<Tokenizer> Tokenizer::parse(std::string_view json) {
   auto document = formats::parse_json(json);
-  if (!document.ok()) return user_error(document.error().message, "the file may be truncated: fetch it again");
+  if (!document.ok())
+    return user_error(document.error().message, "the file may be truncated: fetch it again");
   const formats::JsonNode root(*document);
   WEFT_TRY(version, root.text("version"));
   if (version != "1.0")
@@ -69,7 +70,8 @@ Result<Tokenizer> Tokenizer::parse(std::string_view json) {
 Result<Tokenizer> Tokenizer::read(const std::string& path) {
   WEFT_TRY(json, read_file(path, kMostTokenizerBytes));
   auto parsed = parse(json);
-  if (!parsed.ok()) return user_error(fmt::format("{}: {}", path, parsed.error().message), parsed.error().hint);
+  if (!parsed.ok())
+    return user_error(fmt::format("{}: {}", path, parsed.error().message), parsed.error().hint);
   return parsed;
 }
 

@@ -116,8 +116,7 @@ bool is_alphabetic(char32_t c) {
 }
 
 bool is_word(char32_t c) {
-  if (c < 0x80)
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
+  if (c < 0x80) return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
   return is_alphabetic(c) || has_category(c, kMarks | kDecimal | bit(UTF8PROC_CATEGORY_PC)) || c == 0x200C ||
          c == 0x200D;
 }

@@ -21,9 +21,9 @@ bool has_category(char32_t c, Categories categories);
 extern const Categories kLetter, kMark, kNonspacingMark, kNumber, kDecimal, kPunctuation;
 extern const Categories kOther;  // control, format, private use; not unassigned code points
 
-bool is_white_space(char32_t c);   // the property White_Space
-bool is_alphabetic(char32_t c);    // letters, letter numbers, circled letters; without marks
-bool is_word(char32_t c);          // \w: alphabetic, marks, decimal digits, connectors, joiners
+bool is_white_space(char32_t c);  // the property White_Space
+bool is_alphabetic(char32_t c);   // letters, letter numbers, circled letters; without marks
+bool is_word(char32_t c);         // \w: alphabetic, marks, decimal digits, connectors, joiners
 bool is_ascii_punctuation(char32_t c);
 
 char32_t to_lower(char32_t c);

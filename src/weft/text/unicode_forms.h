@@ -12,7 +12,7 @@ enum class NormalForm : std::uint8_t { nfc, nfd, nfkc, nfkd };
 std::string normal_form(std::string_view text, NormalForm form);
 
 std::string lowercase(std::string_view text);
-std::string without_marks(std::string_view text);            // the categories Mn, Mc and Me
+std::string without_marks(std::string_view text);             // the categories Mn, Mc and Me
 std::string without_nonspacing_marks(std::string_view text);  // Mn
 
 // The grapheme clusters of the text: what a reader sees as one character.

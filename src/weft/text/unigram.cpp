@@ -156,7 +156,8 @@ Result<std::unique_ptr<WordModel>> read_unigram(const formats::JsonNode& node) {
   WEFT_TRY(entries, node.list("vocab"));
   WEFT_TRY(bytes, truth_or(node, "byte_fallback", false));
   if (entries.empty() || entries.size() >= static_cast<std::size_t>(kMostTokens))
-    return node.error(fmt::format("expected 1 to {} tokens in vocab, found {}", kMostTokens - 1, entries.size()));
+    return node.error(
+        fmt::format("expected 1 to {} tokens in vocab, found {}", kMostTokens - 1, entries.size()));
   Vocabulary vocabulary;
   std::vector<double> scores;
   for (const formats::JsonNode& entry : entries) {

@@ -52,7 +52,8 @@ class WordPiece final : public WordModel {
 
 class WordLevel final : public WordModel {
  public:
-  WordLevel(Vocabulary vocabulary, std::int32_t unknown) : WordModel(std::move(vocabulary)), unknown_(unknown) {}
+  WordLevel(Vocabulary vocabulary, std::int32_t unknown)
+      : WordModel(std::move(vocabulary)), unknown_(unknown) {}
 
   Status append(std::string_view word, std::vector<std::int32_t>& ids) const override {
     ids.push_back(vocabulary().find(word).value_or(unknown_));

@@ -70,15 +70,19 @@ TEST(Pattern, EmptyMatchesDivideTheText) {
 
 TEST(Pattern, NamesWhatIsNotSupported) {
   EXPECT_EQ(matches(R"((a)\1)", "aa"), R"(\1 is not supported at character 5 of the pattern '(a)\1')");
-  EXPECT_EQ(matches("(?<n>a)", "a"), "the group (?< is not supported at character 2 of the pattern '(?<n>a)'");
-  EXPECT_EQ(matches("(?<=ab)c", "a"),
-            "look-behind of more than one character is not supported at character 2 of the pattern '(?<=ab)c'");
-  EXPECT_EQ(matches(R"(\p{Klingon})", "a"), R"(unknown property \p{Klingon} at character 4 of the pattern '\p{Klingon}')");
+  EXPECT_EQ(matches("(?<n>a)", "a"),
+            "the group (?< is not supported at character 2 of the pattern '(?<n>a)'");
+  EXPECT_EQ(
+      matches("(?<=ab)c", "a"),
+      "look-behind of more than one character is not supported at character 2 of the pattern '(?<=ab)c'");
+  EXPECT_EQ(matches(R"(\p{Klingon})", "a"),
+            R"(unknown property \p{Klingon} at character 4 of the pattern '\p{Klingon}')");
   EXPECT_EQ(matches("a(b", "a"), "expected ) at the end of a group at character 4 of the pattern 'a(b'");
   EXPECT_EQ(matches("[a", "a"), "expected ] at the end of a class at character 3 of the pattern '[a'");
   EXPECT_EQ(matches("*a", "a"), "expected something before * at character 1 of the pattern '*a'");
-  EXPECT_EQ(matches("(a*)*", "a"),
-            "a repeated group that can match the empty string is not supported in the pattern of a tokenizer");
+  EXPECT_EQ(
+      matches("(a*)*", "a"),
+      "a repeated group that can match the empty string is not supported in the pattern of a tokenizer");
 }
 
 TEST(Pattern, FailsInsteadOfBacktrackingForever) {

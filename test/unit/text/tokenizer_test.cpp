@@ -31,7 +31,8 @@ Ids encode(std::string_view json, std::string_view text, SpecialTokens special =
   return *ids;
 }
 
-std::string words(std::string_view pre_tokenizer, std::string_view text, std::string_view normalizer = "null") {
+std::string words(std::string_view pre_tokenizer, std::string_view text,
+                  std::string_view normalizer = "null") {
   const auto parsed = Tokenizer::parse(
       tokenizer(R"({"type": "WordLevel", "vocab": {"?": 0}, "unk_token": "?"})",
                 fmt::format(R"("normalizer": {}, "pre_tokenizer": {})", normalizer, pre_tokenizer)));
@@ -101,17 +102,21 @@ TEST(Tokenizer, SplitsText) {
   EXPECT_EQ(words(R"({"type": "Whitespace"})", "don't\tstop"), "don|'|t|stop");
   EXPECT_EQ(words(R"({"type": "Digits", "individual_digits": true})", "ab12"), "ab|1|2");
   for (const auto& [behavior, expected] :
-       {std::pair("Removed", "a|b|c"), std::pair("Isolated", "a|-|b|-|-|c"), std::pair("Contiguous", "a|-|b|--|c"),
-        std::pair("MergedWithPrevious", "a-|b-|-|c"), std::pair("MergedWithNext", "a|-b|-|-c")})
-    EXPECT_EQ(words(fmt::format(R"({{"type": "Split", "pattern": {{"String": "-"}}, "behavior": "{}", "invert": false}})",
-                                behavior),
-                    "a-b--c"),
-              expected);
+       {std::pair("Removed", "a|b|c"), std::pair("Isolated", "a|-|b|-|-|c"),
+        std::pair("Contiguous", "a|-|b|--|c"), std::pair("MergedWithPrevious", "a-|b-|-|c"),
+        std::pair("MergedWithNext", "a|-b|-|-c")})
+    EXPECT_EQ(
+        words(fmt::format(
+                  R"({{"type": "Split", "pattern": {{"String": "-"}}, "behavior": "{}", "invert": false}})",
+                  behavior),
+              "a-b--c"),
+        expected);
 }
 
 TEST(Tokenizer, NormalizesText) {
   EXPECT_EQ(words("null", "E\u0301", R"({"type": "NFC"})"), "\u00c9");
-  EXPECT_EQ(words("null", "\u00c9", R"({"type": "Sequence", "normalizers": [{"type": "NFD"}, {"type": "StripAccents"}]})"),
+  EXPECT_EQ(words("null", "\u00c9",
+                  R"({"type": "Sequence", "normalizers": [{"type": "NFD"}, {"type": "StripAccents"}]})"),
             "E");
   EXPECT_EQ(words("null", "\u0130A", R"({"type": "Lowercase"})"), "i\u0307a");
   EXPECT_EQ(words("null", " a ", R"({"type": "Strip", "strip_left": true, "strip_right": false})"), "a ");
@@ -135,7 +140,8 @@ TEST(Tokenizer, RestoresTheTextOfAByteLevelTokenizer) {
 }
 
 TEST(Tokenizer, RefusesWhatItCannotRead) {
-  EXPECT_EQ(error_of(R"({"version": "1.0", "model": {"type": "BPE")"), "expected JSON, found an error at byte 43");
+  EXPECT_EQ(error_of(R"({"version": "1.0", "model": {"type": "BPE")"),
+            "expected JSON, found an error at byte 43");
   EXPECT_EQ(error_of(R"({"version": "2.0", "model": {}})"), "expected version 1.0, found '2.0'");
   EXPECT_EQ(error_of(R"({"version": "1.0"})"), "expected model, found none");
   EXPECT_EQ(error_of(tokenizer(R"({"type": "Oracle"})")), "model: the type 'Oracle' is not supported");
@@ -147,9 +153,13 @@ TEST(Tokenizer, RefusesWhatItCannotRead) {
             "model.vocab: expected an id from 0 to 16777215 for 'a', found -1");
   EXPECT_EQ(error_of(tokenizer(R"({"type": "BPE", "vocab": {}, "merges": [], "dropout": 0.1})")),
             "model: expected no dropout, found 0.1: ids would differ between runs");
-  EXPECT_EQ(error_of(tokenizer(kHello, R"("pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(a)\\1"}, "behavior": "Isolated"})")),
-            R"(pre_tokenizer.pattern: \1 is not supported at character 5 of the pattern '(a)\1')");
-  EXPECT_EQ(error_of(tokenizer(kHello, R"("normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAEAAA=="})")),
+  EXPECT_EQ(
+      error_of(tokenizer(
+          kHello,
+          R"("pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(a)\\1"}, "behavior": "Isolated"})")),
+      R"(pre_tokenizer.pattern: \1 is not supported at character 5 of the pattern '(a)\1')");
+  EXPECT_EQ(error_of(tokenizer(
+                kHello, R"("normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAEAAA=="})")),
             "normalizer: precompiled_charsmap ends before its trie");
 }
 
