@@ -100,7 +100,8 @@ Result<std::unique_ptr<Feed>> open_tokens(const DataFile& file, const plan::Grap
     return user_error(
         fmt::format("{} holds tokens, which need inputs tokens[batch, position] and targets[batch, "
                     "position] of whole numbers; {} has {} of {}",
-                    path, graph.name, inputs[0].name, plan::print(inputs[0].type, graph.symbols())));
+                    path, graph.name, inputs[0].name, plan::print(inputs[0].type, graph.symbols())),
+        "tables end in .csv, .npy or .npz, or these with .gz");
   if (options.holdout > 0 && options.holdout_drawn)
     return user_error(fmt::format("{} holds tokens, of which holdout_by = seed cannot hold out any", path),
                       "holdout_by = last holds out the end");
@@ -111,10 +112,12 @@ Result<std::unique_ptr<Feed>> open_tokens(const DataFile& file, const plan::Grap
   if (tokens.size() <= options.holdout || samples < needed ||
       (options.holdout > 0 && options.holdout <= length))
     return user_error(
-        fmt::format(
-            "{} has {} tokens{}, but a step needs {} and a test {}", path, print_exact(tokens.size()),
-            options.holdout > 0 ? fmt::format(", {} of them held out", print_exact(options.holdout)) : "",
-            print_exact(needed * length + 1), print_exact(length + 1)),
+        options.holdout > 0
+            ? fmt::format("{} has {} tokens, {} of them held out, but a step needs {} and a test {}", path,
+                          print_exact(tokens.size()), print_exact(options.holdout),
+                          print_exact(needed * length + 1), print_exact(length + 1))
+            : fmt::format("{} has {} tokens, but a step needs {}", path, print_exact(tokens.size()),
+                          print_exact(needed * length + 1)),
         fmt::format("WITH ({} = ...) sets the length of a sample", graph.text(inputs[0].type.dims[1].index)));
   for (const FeedInput& input : inputs) {
     if (input.limit == 0) continue;
