@@ -27,7 +27,8 @@ Status PostProcessor::add_template(const JsonNode& node) {
     WEFT_TRY_STATUS(tokens.expect_object());
     if (!tokens.value().contains(name))
       return token.error(fmt::format("'{}' is not among special_tokens", formats::shown(name)));
-    WEFT_TRY(entry, tokens.at(std::string(name).c_str()));
+    const std::string key(name);  // nodes refer to their keys
+    WEFT_TRY(entry, tokens.at(key.c_str()));
     WEFT_TRY(ids, entry.wholes("ids", 0, kMostTokens - 1));
     step.parts.insert(step.parts.end(), ids.begin(), ids.end());
   }
