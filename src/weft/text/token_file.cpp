@@ -163,6 +163,9 @@ Result<TokenFileWriter> TokenFileWriter::open(const std::string& prefix, std::in
 }
 
 Status TokenFileWriter::add_document(std::span<const std::int32_t> ids) {
+  if (ids.size() > INT32_MAX)
+    return user_error(fmt::format("a document has {} tokens, expected at most {}", ids.size(), INT32_MAX),
+                      "divide the file");
   std::string bytes;
   bytes.reserve(ids.size() * static_cast<std::size_t>(width_of(type_)));
   for (const std::int32_t id : ids)
