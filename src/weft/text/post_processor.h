@@ -17,9 +17,9 @@ class PostProcessor {
   std::int32_t end() const { return end_; }  // above all ids that it adds
 
  private:
-  // Texts are `before`, the ids, `after`; a template may repeat the ids or leave them out.
+  // A template may repeat the ids of the text or leave them out.
   struct Step {
-    std::vector<std::int32_t> parts;  // kText: the ids of the text
+    std::vector<std::int32_t> parts;  // ids, or kText for those of the text
   };
   static constexpr std::int32_t kText = -1;
 

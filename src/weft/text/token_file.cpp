@@ -162,6 +162,11 @@ Result<TokenFileWriter> TokenFileWriter::open(const std::string& prefix, std::in
   return TokenFileWriter(prefix, type, file);
 }
 
+TokenFileWriter::~TokenFileWriter() {
+  std::error_code ignored;
+  if (file_ != nullptr) std::filesystem::remove(partial(), ignored);
+}
+
 Status TokenFileWriter::add_document(std::span<const std::int32_t> ids) {
   if (ids.size() > INT32_MAX)
     return user_error(fmt::format("a document has {} tokens, expected at most {}", ids.size(), INT32_MAX),

@@ -53,11 +53,14 @@ class TokenFile {
 
 bool is_token_file(std::string_view path);
 
-// Writes prefix.bin and prefix.idx. Until finish() there is only prefix.bin.partial.
+// Writes prefix.bin and prefix.idx. Until finish() there is only prefix.bin.partial, which is removed if
+// finish() is not reached.
 class TokenFileWriter {
  public:
   // Ids below `end` are written: as uint16 if they fit.
   static Result<TokenFileWriter> open(const std::string& prefix, std::int64_t end);
+  ~TokenFileWriter();
+  TokenFileWriter(TokenFileWriter&&) noexcept = default;
 
   Status add_document(std::span<const std::int32_t> ids);
   Status finish();

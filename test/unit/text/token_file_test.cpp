@@ -47,6 +47,17 @@ TEST(TokenFile, ReadsWhatItWrote) {
   }
 }
 
+TEST(TokenFile, LeavesNoFileThatIsNotFinished) {
+  const TemporaryFolder folder;
+  {
+    auto writer = TokenFileWriter::open(folder / "t", 1000);
+    ASSERT_TRUE(writer.ok());
+    ASSERT_TRUE(writer->add_document(Ids{1}).ok());
+    EXPECT_TRUE(std::filesystem::exists(folder / "t.bin.partial"));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder / ""));
+}
+
 TEST(TokenFile, HasTheLayoutOfMegatron) {
   const TemporaryFolder folder;
   write_documents(folder / "t", 1000, {{7, 8}, {9}});
