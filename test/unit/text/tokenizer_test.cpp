@@ -99,6 +99,14 @@ TEST(Tokenizer, SplitsText) {
   EXPECT_EQ(words(R"({"type": "ByteLevel", "add_prefix_space": false})", "I'll see  2 caf\u00e9s"),
             "I|'ll|\u0120see|\u0120|\u01202|\u0120caf\u00c3\u00a9s");
   EXPECT_EQ(words(R"({"type": "Metaspace", "replacement": "_"})", "a  b"), "_a|_|_b");
+  EXPECT_EQ(
+      words(R"({"type": "Metaspace", "replacement": "_", "prepend_scheme": "never", "split": false})", "a b"),
+      "a_b");
+  EXPECT_EQ(
+      words(
+          R"({"type": "Metaspace", "replacement": "_", "add_prefix_space": true, "prepend_scheme": "first"})",
+          " a b"),
+      "_a|_b");
   EXPECT_EQ(words(R"({"type": "Whitespace"})", "don't\tstop"), "don|'|t|stop");
   EXPECT_EQ(words(R"({"type": "Digits", "individual_digits": true})", "ab12"), "ab|1|2");
   for (const auto& [behavior, expected] :
@@ -122,6 +130,29 @@ TEST(Tokenizer, NormalizesText) {
   EXPECT_EQ(words("null", " a ", R"({"type": "Strip", "strip_left": true, "strip_right": false})"), "a ");
   EXPECT_EQ(words("null", "a b", R"({"type": "Prepend", "prepend": "_"})"), "_a b");
   EXPECT_EQ(words("null", "H\u00e9\u4e2d\x01", R"({"type": "BertNormalizer"})"), "he \u4e2d ");
+}
+
+// The text of the tokens "▁a", "##b", " .", "<0x41>" and "c</w>".
+std::string decoded(std::string_view decoder) {
+  const auto parsed = Tokenizer::parse(tokenizer(
+      R"({"type": "WordLevel", "vocab": {"\u2581a": 0, "##b": 1, ".": 2, "<0x41>": 3, "c</w>": 4}, "unk_token": "."})",
+      fmt::format(R"("decoder": {})", decoder)));
+  return parsed.ok() ? *parsed->decode(Ids{0, 1, 2, 3, 4}, SpecialTokens::add) : parsed.error().message;
+}
+
+TEST(Tokenizer, JoinsTokensAsItsDecoderSays) {
+  EXPECT_EQ(decoded("null"), "\u2581a ##b . <0x41> c</w>");
+  EXPECT_EQ(decoded(R"({"type": "Metaspace", "replacement": "\u2581"})"), "a##b.<0x41>c</w>");
+  EXPECT_EQ(decoded(R"({"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "never"})"),
+            " a##b.<0x41>c</w>");
+  EXPECT_EQ(decoded(R"({"type": "WordPiece", "prefix": "##", "cleanup": true})"), "\u2581ab. <0x41> c</w>");
+  EXPECT_EQ(decoded(R"({"type": "BPEDecoder", "suffix": "</w>"})"), "\u2581a##b.<0x41>c");
+  EXPECT_EQ(
+      decoded(
+          R"({"type": "Sequence", "decoders": [{"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "},
+                        {"type": "ByteFallback"}, {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]})"),
+      "a##b.Ac</w>");
+  EXPECT_EQ(decoded(R"({"type": "CTC"})"), "decoder: the type 'CTC' is not supported");
 }
 
 TEST(Tokenizer, RestoresTheTextOfAByteLevelTokenizer) {
