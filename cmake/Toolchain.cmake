@@ -126,7 +126,7 @@ endfunction()
 #   optimized in the test build       base <- cluster plan memory       ops <- spmd distribute program sim exec
 #   not optimized                     chunks <- algorithm check compile one_sided transport comm
 #                                     language <- train rule equation cost search exchange run measure
-#                                     formats, explain, session
+#                                     formats <- text      explain, session
 function(weft_precompile target)
   if(NOT WEFT_PRECOMPILE OR WEFT_UNITY)  # a unity build includes headers rarely anyway
     return()
@@ -139,6 +139,9 @@ function(weft_precompile target)
     list(APPEND headers "${weft}/plan/graph/graph.h" "${weft}/plan/ops/evaluation.h")
   elseif(target STREQUAL "weft_formats")
     list(APPEND headers <nlohmann/json.hpp>)
+  elseif(target STREQUAL "weft_text")
+    target_precompile_headers(${target} REUSE_FROM weft_formats)
+    return()
   elseif(target STREQUAL "weft_explain")
     list(APPEND headers <nlohmann/json.hpp> "${weft}/plan/graph/graph.h")
   elseif(target MATCHES "^weft_(session|command)$")

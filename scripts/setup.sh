@@ -32,6 +32,7 @@ build must libcli11-dev                  CLI11                   reads the comma
 build must zlib1g-dev                    zlib                    reads .gz data
 build must libpugixml-dev                pugixml                 reads MSCCL programs and NCCL topologies
 build must libyaml-cpp-dev               yaml-cpp                reads configurations of NeMo, Accelerate and MaxText
+build must libutf8proc-dev               utf8proc                Unicode properties and forms for tokenizers
 build may  libopenblas-dev               OpenBLAS                matrix products
 build may  libsqlite3-dev                SQLite                  keeps what was measured
 build may  libcadical-dev                CaDiCaL                 step-optimal collective algorithms

@@ -67,8 +67,8 @@ std::vector<std::string> help_topics() {
 }
 
 constexpr std::string_view kCommandNames[] = {
-    "bench", "collective", "doctor", "import",   "improve",  "launch", "memory", "partition",
-    "plan",  "profile",    "rules",  "schedule", "simulate", "top",    "tune",   "validate"};
+    "bench",   "collective", "doctor",   "import",   "improve",  "launch", "memory", "partition", "plan",
+    "profile", "rules",      "schedule", "simulate", "tokenize", "top",    "tune",   "validate"};
 
 // A line that is one word, such as a path, is copied as one.
 bool is_one_word(std::string_view line) {

@@ -167,7 +167,7 @@ TEST(Program, AcceptsOptionsBeforeCommands) {
   std::ofstream(wrong) << "CREATE CLUSTER other AS 1 NODES OF 1 DEVICES h100;\nSET seed = 3;\n";
   for (const std::string command :
        {"bench", "collective", "doctor", "import", "improve", "launch", "memory", "partition", "plan",
-        "profile", "rules", "schedule", "simulate", "top", "tune"}) {
+        "profile", "rules", "schedule", "simulate", "tokenize", "top", "tune"}) {
     const std::string usage = shell("$weft " + command + " --help").text;
     EXPECT_NE(usage.find("weft " + command), std::string::npos) << usage;
     EXPECT_EQ(shell("$weft --help " + command).text, usage) << command;
@@ -228,7 +228,7 @@ TEST(Program, HelpListsEveryCommand) {
   const std::string first = shell("$weft help").text, page = shell("$weft help commands").text;
   for (const std::string command :
        {"run", "rules", "plan", "import", "partition", "schedule", "memory", "collective", "launch",
-        "simulate", "profile", "tune", "bench", "doctor", "top", "help", "improve"}) {
+        "simulate", "profile", "tokenize", "tune", "bench", "doctor", "top", "help", "improve"}) {
     EXPECT_NE(first.find(" " + command), std::string::npos) << command;
     EXPECT_NE(page.find("\n  weft " + command), std::string::npos) << command;
   }

@@ -14,9 +14,10 @@ namespace weft {
 namespace {
 
 // The last one, bench-rank, is internal: bench starts it.
-constexpr std::string_view kCommands[] = {
-    "bench",   "collective", "doctor",   "import",   "improve", "launch", "memory",   "partition", "plan",
-    "profile", "rules",      "schedule", "simulate", "top",     "tune",   "validate", "bench-rank"};
+constexpr std::string_view kCommands[] = {"bench",  "collective", "doctor",    "import",   "improve",
+                                          "launch", "memory",     "partition", "plan",     "profile",
+                                          "rules",  "schedule",   "simulate",  "tokenize", "top",
+                                          "tune",   "validate",   "bench-rank"};
 // Commands whose arguments name clusters, devices or models.
 constexpr std::string_view kScriptCommands[] = {"collective", "improve", "plan", "rules", "validate"};
 

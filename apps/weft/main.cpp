@@ -37,6 +37,7 @@
 #include "schedule.h"
 #include "script.h"
 #include "simulate.h"
+#include "tokenize.h"
 #include "top.h"
 #include "tune.h"
 #include "validate.h"
@@ -218,6 +219,7 @@ std::optional<Result<session::Reply>> run_command(std::string_view command, int 
   if (command == "import") return run_import(argc, argv);
   if (command == "improve") return run_improve(argc, argv);
   if (command == "partition") return run_partition(argc, argv);
+  if (command == "tokenize") return run_tokenize(argc, argv);
   if (command == "schedule") return run_schedule(argc, argv);
   if (command == "memory") return run_memory(argc, argv);
   if (command == "simulate") return run_simulate(argc, argv);

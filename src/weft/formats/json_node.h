@@ -34,6 +34,9 @@ class JsonNode {
   Error error(std::string_view text, std::string hint = {}) const;
 
   bool has(const char* key) const { return value_->is_object() && value_->contains(key); }
+  // Whether it has the key with a value other than null.
+  bool sets(const char* key) const { return has(key) && !value_->at(key).is_null(); }
+  const Json& value() const { return *value_; }
   Status expect_object() const;
 
   // The following fail if this is not an object.

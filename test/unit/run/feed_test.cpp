@@ -16,6 +16,7 @@
 #include "weft/plan/ops/operators.h"
 #include "weft/runtime/run/feed.h"
 #include "weft/runtime/run/feed_inputs.h"
+#include "weft/text/token_file.h"
 
 namespace weft::session {
 namespace {
@@ -69,7 +70,7 @@ void expect_rows_of_the_whole(const plan::Graph& graph, const run::Feed& feed) {
 plan::Graph digits() {
   return exec::bound_model("digits_mlp", {{"b", 6, {}}, {"p", 4, {}}, {"f", 3, {}}, {"c", 5, {}}});
 }
-plan::Graph text() {
+plan::Graph text_model() {
   return exec::bound_model(
       "char_gpt",
       {{"b", 3, {}}, {"s", 5, {}}, {"d", 4, {}}, {"h", 1, {}}, {"layers", 1, {}}, {"v", 256, {}}});
@@ -119,14 +120,66 @@ TEST(Feed, TextWindowsAreTheSameForEverySlice) {
   const TemporaryFolder folder;
   const std::string path = folder / "text.txt";
   std::ofstream(path) << "it was the best of times, it was the worst of times, it was the age of wisdom";
-  const plan::Graph graph = text();
+  const plan::Graph graph = text_model();
   auto feed = run::open_feed(path, graph, {.seed = 3});
   ASSERT_TRUE(feed.ok()) << feed.error().message;
   expect_rows_of_the_whole(graph, **feed);
 }
 
+// Token n of the file is n, in documents of 30 tokens.
+std::string write_tokens(const TemporaryFolder& folder, std::int32_t count) {
+  auto writer = text::TokenFileWriter::open(folder / "tokens", 256);
+  for (std::int32_t first = 0; first < count; first += 30) {
+    std::vector<std::int32_t> ids;
+    for (std::int32_t id = first; id < std::min(first + 30, count); ++id) ids.push_back(id);
+    EXPECT_TRUE(writer->add_document(ids).ok());
+  }
+  EXPECT_TRUE(writer->finish().ok());
+  return folder / "tokens.bin";
+}
+
+std::vector<std::int32_t> integers(const Input& input) {
+  std::vector<std::int32_t> numbers(input.bytes.size() / sizeof(std::int32_t));
+  std::memcpy(numbers.data(), input.bytes.data(), input.bytes.size());
+  return numbers;
+}
+
+TEST(Feed, TokenSamplesAreTheSameForEverySlice) {
+  const TemporaryFolder folder;
+  const plan::Graph graph = text_model();
+  auto feed = run::open_feed(write_tokens(folder, 200), graph, {.seed = 3});
+  ASSERT_TRUE(feed.ok()) << feed.error().message;
+  expect_rows_of_the_whole(graph, **feed);
+}
+
+// 91 tokens are 18 samples of 5 inputs and their targets, which is six steps of three.
+TEST(Feed, AnEpochHasEverySampleOfTokensOnce) {
+  const TemporaryFolder folder;
+  const plan::Graph graph = text_model();
+  auto feed = run::open_feed(write_tokens(folder, 91 + 11), graph, {.holdout = 11, .seed = 3});
+  ASSERT_TRUE(feed.ok()) << feed.error().message;
+  std::vector<std::int32_t> orders[2];
+  for (std::int64_t step = 0; step < 12; ++step) {
+    const std::vector<Input> inputs = filled(graph, **feed, step, 0, 3);
+    const std::vector<std::int32_t> tokens = integers(inputs[0]), targets = integers(inputs[1]);
+    for (std::size_t row = 0; row < 3; ++row) {
+      orders[step / 6].push_back(tokens[row * 5]);
+      for (std::size_t i = 0; i < 5; ++i) {
+        EXPECT_EQ(tokens[row * 5 + i], tokens[row * 5] + static_cast<std::int32_t>(i));
+        EXPECT_EQ(targets[row * 5 + i], tokens[row * 5 + i] + 1);
+      }
+    }
+  }
+  EXPECT_NE(orders[0], orders[1]);
+  for (std::vector<std::int32_t>& order : orders) {
+    std::ranges::sort(order);
+    for (std::size_t i = 0; i < 18; ++i) EXPECT_EQ(order[i], static_cast<std::int32_t>(i * 5));
+  }
+  EXPECT_EQ((*feed)->test_examples(), 2);
+}
+
 TEST(Feed, SyntheticNumbersAreTheSameForEverySlice) {
-  for (const plan::Graph& graph : {digits(), text()})
+  for (const plan::Graph& graph : {digits(), text_model()})
     expect_rows_of_the_whole(graph, *run::made_up_feed(graph, 5));
 }
 

@@ -41,14 +41,6 @@ std::string_view form_name(Form form) {
   return form == Form::torchtitan_toml ? "torchtitan_toml" : recipe::name(*language_of(form));
 }
 
-recipe::Precision precision_of(plan::DType dtype) {
-  switch (dtype) {
-    case plan::DType::bf16: return recipe::Precision::bf16;
-    case plan::DType::f16: return recipe::Precision::f16;
-    default: return recipe::Precision::f32;
-  }
-}
-
 // Recipe fields that come from the statement rather than from a plan.
 Recipe recipe_of_statement(const Prepared& prepared, const distribute::IndexRoles& roles, std::int64_t rows) {
   Recipe recipe;
@@ -165,6 +157,14 @@ Result<ExpressedPlan> nearest_in(Language language, recipe::RecipeEstimator& pri
 }
 
 }  // namespace
+
+recipe::Precision precision_of(plan::DType dtype) {
+  switch (dtype) {
+    case plan::DType::bf16: return recipe::Precision::bf16;
+    case plan::DType::f16: return recipe::Precision::f16;
+    default: return recipe::Precision::f32;
+  }
+}
 
 bool is_recipe(Form format) { return language_of(format).has_value(); }
 

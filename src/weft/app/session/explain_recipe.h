@@ -8,10 +8,12 @@
 #include "weft/app/session/state.h"
 #include "weft/parallel/distribute/distribution.h"
 #include "weft/planner/statement/prepare.h"
+#include "weft/translate/recipe/recipe.h"
 
 namespace weft::session {
 
 bool is_recipe(language::syntax::Format format);
+recipe::Precision precision_of(plan::DType dtype);
 
 // `seconds`: step time of the chosen plan.
 Answer explain_recipe(const Session::State& state, const Context& context, const Prepared& prepared,

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "weft/app/session/explain_recipe.h"
 #include "weft/planner/step/statement_pipeline.h"
 #include "weft/translate/recipe/spread.h"
 #include "weft/translate/recipe/titan_config.h"
@@ -14,17 +15,9 @@ namespace {
 
 using Form = language::syntax::Format;
 
-recipe::Precision precision_of(plan::DType dtype) {
-  switch (dtype) {
-    case plan::DType::bf16: return recipe::Precision::bf16;
-    case plan::DType::f16: return recipe::Precision::f16;
-    default: return recipe::Precision::f32;
-  }
-}
-
 // Degrees and batches of the plan.
-recipe::GatheredRecipe recipe_of(const Prepared& prepared, const distribute::Distribution& chosen,
-                                 recipe::Precision precision) {
+recipe::GatheredRecipe degrees_of(const Prepared& prepared, const distribute::Distribution& chosen,
+                                  recipe::Precision precision) {
   const distribute::IndexRoles roles = distribute::index_roles(prepared.plan.graph);
   recipe::Recipe like;
   like.precision = precision;
@@ -34,10 +27,10 @@ recipe::GatheredRecipe recipe_of(const Prepared& prepared, const distribute::Dis
   return gather(chosen, roles, like);
 }
 
-recipe::Written write(const Prepared& prepared, const recipe::TorchPlan& plan,
-                      const distribute::Distribution& chosen, Form form) {
+recipe::Written file_of(const Prepared& prepared, const recipe::TorchPlan& plan,
+                        const distribute::Distribution& chosen, Form form) {
   if (form == Form::torch) return print_torch(plan);
-  return print_titan_config(plan, recipe_of(prepared, chosen, plan.precision));
+  return print_titan_config(plan, degrees_of(prepared, chosen, plan.precision));
 }
 
 }  // namespace
@@ -55,7 +48,7 @@ Answer explain_torch(const Session::State& state, const Context& context, const 
   const plan::Graph& model = prepared.plan.graph;
   WEFT_TRY(made, plan != nullptr ? recipe::torch_plan(model, *plan, chosen, precision)
                                  : recipe::torch_stages(model, chosen, precision));
-  const recipe::Written written = write(prepared, made, chosen, form);
+  const recipe::Written written = file_of(prepared, made, chosen, form);
   if (context.format == Format::json) {
     const nlohmann::ordered_json json = {{"format", format},
                                          {"plan", print(chosen)},

@@ -44,7 +44,7 @@ Error about_data(Error error, Span span) {
   if (error.hint.empty())
     error.hint = error.fault == Fault::world ? "FROM names a file, relative to the current directory"
                                              : "a table row holds the model's inputs in order; any file "
-                                               "except .csv, .npy and .npz is read as text";
+                                               "except .csv, .npy, .npz and .bin is read as text";
   return error;
 }
 

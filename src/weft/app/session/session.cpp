@@ -264,16 +264,22 @@ Reply Session::execute(std::string_view text) {
   try {
     auto source = language::parse_and_keep(text);
     if (!source.ok()) return fail(source.error(), text);
-    bool answered = false, last_was_long = false;
+    bool answered = false, last_was_long = false, begun = false;
+    const auto begin_answer = [&](std::string_view part) {
+      if (!begun && answered) say("\n");
+      begun = true;
+      say(part);
+    };
     const auto tell = [&](const Statement& statement, const std::string& answer) {
       if (answer.empty()) return;
       if (on_note && format == Format::text && only_confirms(statement)) return on_note(answer);
       // Separates answers by a blank line, except between one-line answers.
-      const bool is_long = std::ranges::count(answer, '\n') > 1;
-      if (format == Format::text && answered && (is_long || last_was_long)) say("\n");
+      const bool is_long = begun || std::ranges::count(answer, '\n') > 1;
+      if (format == Format::text && answered && !begun && (is_long || last_was_long)) say("\n");
       say(answer);
       answered = true;
       last_was_long = is_long;
+      begun = false;
     };
     state_->scripts.clear();
     state_->stopped = false;
@@ -288,6 +294,7 @@ Reply Session::execute(std::string_view text) {
     context.on_progress = on_progress;
     context.on_statement_end = on_statement_end;
     context.tell = tell;
+    if (on_output && format == Format::text) context.on_text = begin_answer;
     context.terminated = terminated;
     context.on_training = on_training;
     context.goes_on = goes_on;
@@ -297,7 +304,10 @@ Reply Session::execute(std::string_view text) {
       if (state_->stopped) return fail(user_error("stopped: the process received SIGTERM"), text);
       auto answer = run_statement(*state_, context, *statement);
       if (on_statement_end) on_statement_end();
-      if (!answer.ok()) return fail(answer.error(), text);
+      if (!answer.ok()) {
+        if (begun) say("\n");
+        return fail(answer.error(), text);
+      }
       tell(*statement, *answer);
     }
     reply.complaint = state_->warnings.take();

@@ -36,6 +36,9 @@ struct Context : Observer {
   std::function<void()> on_statement_end;
   // Receives the answers of statements inside a RUN script as they complete.
   std::function<void(const language::syntax::Statement&, const std::string&)> tell;
+  // Receives the beginning of an answer before the statement is done; may be empty. run_statement()
+  // returns the rest.
+  std::function<void(std::string_view)> on_text;
   std::function<bool()> terminated;
   std::function<void(bool)> on_training;
   bool goes_on = true;

@@ -63,6 +63,20 @@ constexpr SettingSpec running_share(std::string_view name, std::string_view summ
           [](const Settings& settings) { return fmt::format("{}", settings.running.*kField); }};
 }
 
+// A row for a text of the run options.
+template <std::string RunOptions::*kField>
+constexpr SettingSpec running_text(std::string_view name, std::string_view summary,
+                                   Decides decides = Decides::nothing) {
+  return {name, summary, decides,
+          [](Settings& settings, const language::syntax::Value& value) -> Status {
+            if (value.kind != language::syntax::ValueKind::text)
+              return user_error("expected text in quotes", {}, value.span);
+            settings.running.*kField = value.text;
+            return {};
+          },
+          [](const Settings& settings) { return fmt::format("'{}'", settings.running.*kField); }};
+}
+
 // A name usable as a template argument.
 template <std::size_t kSize>
 struct SettingName {

@@ -492,6 +492,7 @@ constexpr SettingSpec kSpecs[] = {
                                             &std::pair<std::string_view, cluster::ProductFormat>::second);
        return std::string(known->first);
      }},
+    running_text<&RunOptions::stop>("stop", "text at which GENERATE ends, itself left out; '' is none"),
     {"sync_every",
      "local SGD: steps between averages of the parameters of data-parallel ranks; 1: gradients are reduced "
      "in every step",
@@ -544,6 +545,13 @@ constexpr SettingSpec kSpecs[] = {
        return set_truth_or_automatic(settings.tiled_loss, value);
      },
      [](const Settings& settings) { return print_truth_or_automatic(settings.tiled_loss); }},
+    running_text<&RunOptions::tokenizer>(
+        "tokenizer", "tokenizer.json that GENERATE reads and writes text with; '' is one token per byte",
+        Decides::host),
+    running_count<&RunOptions::top_k>("top_k",
+                                      "most likely tokens that GENERATE draws from; 0 is all of them"),
+    running_share<&RunOptions::top_p>(
+        "top_p", "GENERATE draws from the most likely tokens that have this probability together"),
     {"transport", "between LOCAL ranks: automatic, shm, tcp, or inproc (threads of one process)",
      Decides::plan,
      [](Settings& settings, const Value& value) -> Status {

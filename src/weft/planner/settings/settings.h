@@ -29,6 +29,10 @@ struct RunOptions {
   std::int64_t test_every = 0;  // steps between tests on the holdout; 0: one at the end
   std::string log;              // file for the loss of every step
   double temperature = 0;       // of GENERATE; 0: the most likely token
+  std::int64_t top_k = 0;       // of GENERATE: draws from this many most likely tokens; 0: from all
+  double top_p = 1;       // of GENERATE: draws from the most likely tokens with this probability together
+  std::string stop;       // text at which GENERATE ends; empty: none
+  std::string tokenizer;  // file of GENERATE's tokenizer; empty: tokens are bytes
   run::ScheduleKind schedule = run::ScheduleKind::constant;  // of the learning rate
   std::int64_t warmup = 0;                                   // steps in which the learning rate rises
   std::int64_t schedule_steps = 0;            // from the model's first step; 0: those of the statement

@@ -10,6 +10,8 @@
 #include "weft/runtime/run/made_up_feed.h"
 #include "weft/runtime/run/table_feed.h"
 #include "weft/runtime/run/text_feed.h"
+#include "weft/runtime/run/token_feed.h"
+#include "weft/text/token_file.h"
 
 namespace weft::run {
 namespace {
@@ -54,6 +56,7 @@ Result<std::unique_ptr<Feed>> open_feed(std::span<const DataFile> files, const p
   WEFT_CHECK(!files.empty());
   const std::vector<FeedInput> inputs = inputs_of(graph);
   WEFT_TRY_STATUS(check_files(files, inputs));
+  if (text::is_token_file(files[0].path)) return open_tokens(files[0], graph, inputs, options);
   return is_table(files[0].path) ? open_table(files, graph, inputs, options)
                                  : open_text(files[0], graph, inputs, options);
 }

@@ -2,10 +2,11 @@
 //
 //   table   .csv, .npy: a row is an example that holds the values of all inputs in order; .npz, and one
 //           file per input: an example is one row of each
+//   tokens  .bin or .idx: an example is a sample of tokens, with the next tokens as target
 //   text    any other file: an example is a window of bytes, with the window one byte later as target
 //
-// The batch of a step depends only on the step's number and the seed. Rows are shuffled anew in
-// every epoch; windows start at random positions. Part of the data can be held out from training.
+// The batch of a step depends only on the step's number and the seed. Rows and samples are shuffled
+// anew in every epoch; windows start at random positions. Part of the data can be held out from training.
 #pragma once
 #include <cstddef>
 #include <cstdint>
