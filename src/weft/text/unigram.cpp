@@ -3,10 +3,14 @@
 //
 //   hello   scores h -4, he -3, hell -5, llo -4, o -2:   he llo (-7), hell o (-7), ...
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
 
+#include "weft/base/number.h"
 #include "weft/formats/value.h"
 #include "weft/text/code_points.h"
 #include "weft/text/pair_table.h"
@@ -17,6 +21,31 @@ namespace weft::text {
 namespace {
 
 constexpr double kUnknownPenalty = 10;  // below the lowest score; as in SentencePiece
+
+// The score as tokenizers reads it: its digits as an integer, divided by a power of ten. That may differ
+// from the nearest double in the last bit, and which of two paths with the same tokens in another order has
+// the larger sum depends on it.
+double as_tokenizers_reads(double score) {
+  std::array<char, 32> text = {};
+  const auto end =
+      std::to_chars(text.begin(), text.end(), std::abs(score), std::chars_format::scientific).ptr;
+  std::uint64_t digits = 0;
+  std::int64_t power = 0;
+  const char* at = text.begin();
+  for (bool fraction = false; at != end && *at != 'e'; ++at) {
+    if (*at == '.') {
+      fraction = true;
+      continue;
+    }
+    digits = 10 * digits + static_cast<std::uint64_t>(*at - '0');
+    power -= fraction ? 1 : 0;
+  }
+  power += read_number<std::int64_t>({at + (at[1] == '+' ? 2 : 1), end}).value_or(0);
+  const auto ten = read_number<double>(fmt::format("1e{}", std::abs(power)));
+  if (at == end || !ten) return score;
+  const double size = power < 0 ? static_cast<double>(digits) / *ten : static_cast<double>(digits) * *ten;
+  return std::signbit(score) ? -size : size;
+}
 
 // The tokens as a trie of bytes. An edge is a pair of a node and a byte.
 class TokenTrie {
@@ -165,7 +194,7 @@ Result<std::unique_ptr<WordModel>> read_unigram(const formats::JsonNode& node) {
     if (!value.is_array() || value.size() != 2 || !value[0].is_string() || !value[1].is_number())
       return entry.error("expected a token and its score, such as [\"a\", -3.5]");
     vocabulary.add(value[0].get<std::string>(), static_cast<std::int32_t>(scores.size()));
-    scores.push_back(value[1].get<double>());
+    scores.push_back(as_tokenizers_reads(value[1].get<double>()));
   }
   std::optional<std::int32_t> unknown;
   if (node.sets("unk_id")) {
