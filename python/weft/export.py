@@ -53,6 +53,9 @@ def export_onnx(model, inputs, path, name="model", loss=None, targets=()):
         # The first argument of a loss is the model's result.
         targeted = argument_names(loss.forward if isinstance(loss, torch.nn.Module) else loss, len(targets) + 1)[1:]
         names = names + [one if one not in names else one + "_target" for one in targeted]
+    for own, one in zip(names, inputs + targets):
+        if not isinstance(one, torch.Tensor):
+            raise NotUnderstood(f"input {own}: expected a tensor, found {type(one).__name__}")
     notes = set()
     traced = trace(Called(model, len(inputs), by_name, loss, notes), inputs + targets, names, notes)
     # Tensors keep their names within the model.

@@ -8,7 +8,7 @@ file, so that they need not be in memory all at once.
 import os
 import struct
 
-FLOAT, INT64 = 1, 7
+FLOAT, INT64, BOOL = 1, 7, 9
 BESIDE_FROM_BYTES = 256
 OPSET = 20
 IR_VERSION = 9

@@ -73,7 +73,9 @@ def argument_names(function, count, skip=()):
     return names[:count] if len(names) >= count else [f"input{i}" for i in range(count)]
 
 
-OWN = os.path.dirname(torch.__file__), os.path.dirname(__file__)  # whose lines no message names
+# Whose lines no message names.
+OWN = (os.path.dirname(torch.__file__), os.path.join(os.path.dirname(os.path.dirname(torch.__file__)), "functorch"),
+       os.path.dirname(__file__))
 
 
 def place_of(stack):
@@ -103,7 +105,7 @@ def traced_by_calls(module, inputs, names):
     try:
         # A call may change buffers, such as batch statistics, so it gets copies.
         copies = [one if name in parameters else one.clone() for name, one in zip(state, tensors)]
-        made = proxy_tensor.make_fx(without_changes(call))(*copies, *inputs)
+        made = proxy_tensor.make_fx(without_changes(call), decompositions())(*copies, *inputs)
     finally:
         tracer.create_node = before
     kinds = [("parameter" if name in parameters else "buffer", name) for name in state]
@@ -111,6 +113,17 @@ def traced_by_calls(module, inputs, names):
     placeholders = [node for node in made.graph.nodes if node.op == "placeholder"]
     sources = {node: (*kind, tensor) for node, kind, tensor in zip(placeholders, kinds, [*tensors, *inputs])}
     return Traced(made, sources)
+
+
+# Operators that torch expresses by others, which WeftQL has.
+DECOMPOSED = ("elu", "mish", "glu", "hardsigmoid", "log_sigmoid_forward", "threshold", "addcmul", "addcdiv",
+              "var", "std", "addmv", "celu", "huber_loss", "smooth_l1_loss", "tril", "triu", "xlogy")
+
+
+def decompositions():
+    from torch._decomp import get_decompositions
+
+    return get_decompositions([getattr(torch.ops.aten, name) for name in DECOMPOSED if hasattr(torch.ops.aten, name)])
 
 
 def without_changes(call):
@@ -196,6 +209,24 @@ def without_dropout(notes):
 
 
 @contextlib.contextmanager
+def without_fast_path(module):
+    """Attention of torch.nn becomes its own operators: some versions call one fused operator in eval mode."""
+    changed = []
+    for one in module.modules():
+        if isinstance(one, torch.nn.MultiheadAttention) and not one.training and not one.dropout:
+            changed.append((one, "dropout", one.dropout))
+            one.dropout = 1e-9  # not applied in eval mode
+        if hasattr(one, "activation_relu_or_gelu"):
+            changed.append((one, "activation_relu_or_gelu", one.activation_relu_or_gelu))
+            one.activation_relu_or_gelu = 0
+    try:
+        yield
+    finally:
+        for one, name, value in changed:
+            setattr(one, name, value)
+
+
+@contextlib.contextmanager
 def without_cache(module):
     """Models of transformers return keys and values for the next call: they are not traced."""
     configurations = [one.config for one in module.modules() if getattr(getattr(one, "config", None), "use_cache", False)]
@@ -212,7 +243,7 @@ def trace(module, inputs, names, notes):
     """Raises NotUnderstood if control flow depends on data. Adds to the set `notes`."""
     how = traced_by_export if hasattr(torch, "export") and hasattr(torch.export, "export") else traced_by_calls
     try:
-        with without_dropout(notes), without_cache(module), as_operators(module):
+        with without_dropout(notes), without_cache(module), without_fast_path(module), as_operators(module):
             return how(module, inputs, names)
     except NotUnderstood:
         raise

@@ -1,10 +1,13 @@
 """Elementwise operators and masks."""
 
+import math
+
 import torch
 
-from .graph import Lowering, Value, groups_of, lowers, narrowed
+from .graph import OPERATORS, SAME_ORDER, Lowering, Value, groups_of, lowers, narrowed, stem
 from .shapes import linear_behind, same
 
+FLOAT_MAX = torch.finfo(torch.float32).max
 LEAST_MASK = -1e9  # acts as minus infinity in a softmax; a file cannot hold infinity
 
 
@@ -14,7 +17,7 @@ def two(self, node, operation, a, b, alpha=1):
     def value(one):
         if not isinstance(one, torch.fx.Node):
             return Value(self.constant(one), ())
-        return self.narrow(one, shape) if not self.is_whole(one) else self.numbers(one)
+        return self.narrow(one, shape) if not self.is_whole(one) else self.reshaped(self.numbers(one), self.shape(one))
 
     left, right = value(a), value(b)
     alike = [self.loose(one) for one in (a, b)
@@ -33,8 +36,9 @@ def two(self, node, operation, a, b, alpha=1):
     if self.values[node].shape != shape:  # both are repeated
         self.give_narrow(node, self.values.pop(node))
     # A bias added by a separate operator.
-    behind = linear_behind(self, a) if operation == "Add" and isinstance(a, torch.fx.Node) and b in self.parameters else None
-    if behind is not None and behind.meta["linear"][2] is None and len(self.shape(b)) == 1:
+    bias = operation == "Add" and alpha == 1 and isinstance(a, torch.fx.Node) and b in self.parameters
+    behind = linear_behind(self, a) if bias else None
+    if behind is not None and behind.meta["linear"][2] is None and self.shape(b) == self.shape(a)[-1:]:
         node.meta["linear"] = (*behind.meta["linear"][:2], right.name)
         node.meta["bias"] = self.parameters[b]
 
@@ -103,10 +107,18 @@ def numbers(self, node):
     return self.values[("number", value.name)]
 
 
+def type_of(node):
+    known = (node.meta.get(key) for key in ("tensor", "val", "tensor_meta"))
+    return getattr(next((one for one in known if one is not None), None), "dtype", None)
+
+
 @lowers("_to_copy", "to")
 def converted(self, node, x, *_, **given):
     """Floating-point types are those of the plan; conditions become numbers, and numbers conditions."""
-    before, after = (one.meta["val"].dtype if hasattr(one.meta.get("val"), "dtype") else None for one in (x, node))
+    before, after = type_of(x), type_of(node)
+    truncates = None not in (before, after) and before.is_floating_point and not after.is_floating_point
+    if truncates and after != torch.bool:
+        self.refuse(node, f"floating point as {after}, which WeftQL has no rounding for")
     if before != after and torch.bool in (before, after) and x not in self.parameters:
         value = self.loose(x)
         self.values[node] = self.emit("Cast", [value.name], value.shape, node, to=9 if after == torch.bool else 1)
@@ -119,18 +131,34 @@ Lowering.two, Lowering.table, Lowering.is_whole, Lowering.numbers = two, table, 
 
 def between(name, operation):
     @lowers(name)
-    def lower(self, node, a, b, alpha=1, **_):
-        self.two(node, operation, a, b, alpha)
+    def lower(self, node, a, b, alpha=1, rounding_mode=None, **_):
+        if rounding_mode is not None:
+            self.refuse(node, f"rounding_mode {rounding_mode!r}, which WeftQL has no form for")
+        of_conditions = {"Add": "Or", "Mul": "And"} if type_of(node) == torch.bool else {}
+        self.two(node, of_conditions.get(operation, operation), a, b, alpha)
 
 
-for _name, _operation in (("add", "Add"), ("sub", "Sub"), ("mul", "Mul"), ("div", "Div"), ("maximum", "Max"),
-                          ("minimum", "Min")):
+for _name, _operation in (("add", "Add"), ("sub", "Sub"), ("mul", "Mul"), ("div", "Div")):
     between(_name, _operation)
+
+
+def extreme(name, comparison):
+    @lowers(name)
+    def lower(self, node, a, b):
+        self.two(node, comparison, a, b)
+        sides = [self.narrow(one, self.shape(node)).name for one in (a, b)]
+        self.give(node, "Where", [self.get(node).name, *sides])
+
+
+extreme("maximum", "Greater")
+extreme("minimum", "Less")
 
 
 def compared(name, operation, negated=False):
     @lowers(name)
     def lower(self, node, a, b):
+        if stem(node).startswith("bitwise") and type_of(node) != torch.bool:
+            self.refuse(node, "bits of integers")
         self.two(node, operation, a, b)
         if negated:
             value = self.loose(node)
@@ -146,7 +174,7 @@ compared("ne", "Equal", negated=True)
 
 @lowers("bitwise_not", "logical_not")
 def inverted(self, node, x):
-    activation(self, node, "Not", x)
+    self.give(node, "Not", [condition(self, x)])
 
 
 @lowers("rsub")
@@ -168,8 +196,21 @@ def function(name, operation):
 
 for _name, _operation in (("relu", "Relu"), ("sigmoid", "Sigmoid"), ("tanh", "Tanh"), ("erf", "Erf"), ("sqrt", "Sqrt"),
                           ("exp", "Exp"), ("log", "Log"), ("neg", "Neg"), ("abs", "Abs"), ("sin", "Sin"), ("cos", "Cos"),
-                          ("reciprocal", "Reciprocal"), ("softplus", "Softplus"), ("hardswish", "HardSwish")):
+                          ("reciprocal", "Reciprocal"), ("hardswish", "HardSwish")):
     function(_name, _operation)
+
+
+@lowers("softplus")
+def softplus(self, node, x, beta=1, threshold=20):
+    if threshold < 16:
+        self.refuse(node, f"a threshold of {threshold}, below which it is not the identity")
+    value = self.loose(x)
+    if beta != 1:
+        value = self.emit("Mul", [value.name, self.constant(beta)], value.shape, node)
+    value = self.emit("Softplus", [value.name], value.shape, node)
+    if beta != 1:
+        value = self.emit("Div", [value.name, self.constant(beta)], value.shape, node)
+    self.values[node] = value
 
 
 @lowers("silu")
@@ -223,7 +264,7 @@ def clamp(self, node, x, least=None, most=None):
 def clamp_by_tensors(self, node, x, least=None, most=None):
     if least is not None and most is not None:
         self.refuse(node, "two tensors as bounds")
-    self.two(node, "Max" if least is not None else "Min", x, least if least is not None else most)
+    OPERATORS["maximum" if least is not None else "minimum"](self, node, x, least if least is not None else most)
 
 
 @lowers("clamp_min")
@@ -233,13 +274,24 @@ def clamp_min(self, node, x, least):
 
 @lowers("pow.Tensor_Scalar", "pow.Tensor_Tensor")
 def power(self, node, x, exponent):
-    if isinstance(exponent, torch.fx.Node):
-        self.two(node, "Pow", x, exponent)
+    if x in self.constants and self.constants[x].numel() == 1:
+        power_of_number(self, node, float(self.constants[x]), exponent)
+    elif isinstance(exponent, torch.fx.Node):
+        self.refuse(node, "an exponent that is a tensor")
     elif exponent == 2:
         value = self.loose(x)
         self.values[node] = self.emit("Mul", [value.name, value.name], value.shape, node)
     else:
         activation(self, node, "Pow", x, self.constant(exponent))
+
+
+@lowers("pow.Scalar")
+def power_of_number(self, node, base, x):
+    if base <= 0:
+        self.refuse(node, f"powers of {base}")
+    value = self.loose(x)
+    made = self.emit("Mul", [value.name, self.constant(math.log(base))], value.shape, node)
+    self.values[node] = self.emit("Exp", [made.name], value.shape, node)
 
 
 @lowers("_softmax", "softmax")
@@ -251,12 +303,18 @@ def softmax(self, node, x, dim, *_):
         self.values[node] = self.emit("Softmax", [value.name], value.shape, node, axis=-1)
 
 
+def condition(self, mask):
+    """The name of a mask, which a reshape made numbers of."""
+    value = self.get(mask)
+    return self.emit("Cast", [value.name], value.shape, to=9).name if value.name in self.reshaped_from else value.name
+
+
 @lowers("masked_fill")
 def masked_fill(self, node, x, mask, number):
     number = self.constants.get(number, number)
     if mask not in self.constants or isinstance(number, torch.fx.Node):
         filling = self.get(number).name if isinstance(number, torch.fx.Node) else self.constant(number)
-        self.give(node, "Where", [self.get(mask).name, filling, self.get(x).name])
+        self.give(node, "Where", [condition(self, mask), filling, self.get(x).name])
         return
     self.hidden(node, x, self.constants[mask].bool(), torch.as_tensor(float(number)))
 
@@ -264,7 +322,7 @@ def masked_fill(self, node, x, mask, number):
 @lowers("where")
 def where(self, node, mask, x, y):
     if mask not in self.constants:
-        inputs = [self.get(mask).name, *(self.narrow(one, self.shape(node)).name for one in (x, y))]
+        inputs = [condition(self, mask), *(self.narrow(one, self.shape(node)).name for one in (x, y))]
         self.give(node, "Where", inputs)
         return
     chosen = self.constants[mask].bool()
@@ -286,17 +344,32 @@ def hidden(self, node, x, mask, filling):
         known = narrowed(known)
         return self.emit(operation, [value.name, self.constant(known)], broadcast(value.shape, known.shape), node)
 
-    inside = self.banded(node, value, mask) if bool((filling <= -1e4).all()) else None
+    infinite = bool((filling == -math.inf).all())
+    hides = infinite or bool((filling <= -1e4).all()) and only_for_softmax(self, node)
+    inside = self.banded(node, value, mask) if hides else None
     if inside is not None:
         made = inside
-    elif bool((filling <= -1e4).all()):
+    elif hides and not infinite or infinite and only_for_softmax(self, node):
         made = with_table("Add", value, torch.zeros(mask.shape).masked_fill(mask, LEAST_MASK))
     else:
         made = with_table("Mul", value, (~mask).float())
-        filled = torch.where(mask, filling.to(torch.float32), torch.zeros(()))
+        filled = torch.where(mask, filling.to(torch.float32), torch.zeros(())).clamp(min=-FLOAT_MAX, max=FLOAT_MAX)
         if bool(filled.any()):
             made = with_table("Add", made, filled)
     self.give_narrow(node, made)
+
+
+def only_for_softmax(self, node):
+    """Whether these are scores: whatever reads them ends in a softmax of the last dim."""
+    def fits(user):
+        if user.op != "call_function":
+            return False
+        if stem(user) in ("_softmax", "softmax"):
+            return user.args[1] % len(self.shape(user)) == len(self.shape(user)) - 1
+        kept = ("add", "masked_fill", "where", "expand", "unsqueeze", "squeeze", "native_dropout", "dropout")
+        return (stem(user) in SAME_ORDER or stem(user) in kept) and only_for_softmax(self, user)
+
+    return bool(node.users) and all(fits(user) for user in node.users)
 
 
 Lowering.hidden = hidden

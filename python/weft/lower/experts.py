@@ -39,9 +39,15 @@ def experts_mixed(self, node, done, chosen, weights):
     self.values[node] = made if batch > 1 else self.reshaped(made, self.shape(node))
 
 
+def last_apart(self, x):
+    """The value, whose last dim is that of the node; rows may keep their separate dims."""
+    value = self.loose(x)
+    return value if value.shape[-1:] == self.shape(x)[-1:] else self.get(x)
+
+
 @lowers("topk")
 def top_k(self, node, x, k, dim=-1, largest=True, sorted=True):
-    value = self.loose(x)
+    value = last_apart(self, x)
     if not largest or dim % len(self.shape(x)) != len(self.shape(x)) - 1:
         self.refuse(node, "only the largest of the last dim")
     shape = (*value.shape[:-1], k)
@@ -55,12 +61,12 @@ def top_k(self, node, x, k, dim=-1, largest=True, sorted=True):
 @lowers("argmax", "max.dim")
 def largest(self, node, x, dim=-1, keepdim=False):
     """The largest element along the last dim, and its position."""
-    value = self.loose(x)
+    value = last_apart(self, x)
     if dim is None or dim % len(self.shape(x)) != len(self.shape(x)) - 1:
         self.refuse(node, "only along the last dim")
     chosen, positions = self.fresh("chosen"), self.fresh("positions")
     shape = (*value.shape[:-1], 1)
-    numbers = self.numbers(x)
+    numbers = self.numbers(x) if self.is_whole(x) else value
     self.file.add("TopK", [numbers.name, self.wholes([1])], (chosen, positions), node.meta.get("place") or "",
                   axis=len(shape) - 1)
     self.whole_values.add(positions)
@@ -77,9 +83,11 @@ def largest(self, node, x, dim=-1, keepdim=False):
 @lowers("gather")
 def gather(self, node, x, dim, places, **_):
     """Elements at computed positions of the last dim: a sum over all, of which one counts."""
-    value = self.loose(x)
+    value = last_apart(self, x)
     if dim % len(self.shape(x)) != len(self.shape(x)) - 1 or places in self.constants:
         self.refuse(node, "only positions of the last dim that are computed")
+    if self.shape(places)[:-1] != self.shape(x)[:-1]:
+        self.refuse(node, f"positions {list(self.shape(places))} of a tensor {list(self.shape(x))}")
     marks = marked(self, node, places, value.shape[-1])
     if marks.shape[:-2] != value.shape[:-1]:
         value, marks = self.get(x), self.reshaped(marks, (*self.shape(places), value.shape[-1]))

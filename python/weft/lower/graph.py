@@ -12,14 +12,14 @@ import struct
 
 import torch
 
-from ..onnx_file import FLOAT, INT64, OnnxFile
+from ..onnx_file import BOOL, FLOAT, INT64, OnnxFile
 from ..trace import NotUnderstood
 
 OPERATORS = {}  # by name, with or without overload: function(lowering, node, *arguments)
 NO_VALUE = {"_assert_tensor_metadata", "_assert_scalar", "sym_constrain_range_for_size"}
 # Tensors whose elements do not depend on their operands: their number, or the argument that holds it.
 FILLED = {"full_like": 1, "new_full": 2, "zeros_like": 0.0, "new_zeros": 0.0, "ones_like": 1.0, "new_ones": 1.0,
-          "empty_like": 0.0, "new_empty": 0.0}
+          "empty_like": 0.0, "new_empty": 0.0, "fill": 1}
 RANDOM = {"native_dropout", "bernoulli", "rand", "randn", "rand_like", "randn_like"}
 # Operators that keep the elements and their order.
 SAME_ORDER = {"view", "_unsafe_view", "_reshape_alias", "reshape", "clone", "detach", "contiguous", "alias",
@@ -76,13 +76,25 @@ class Lowering:
         self.later = {}  # node: function that emits its Value when an operator reads it
         self.reshaped_from = {}  # name of a reshaped value: what it was made from
         self.count = 0
+        self.names = {}  # node of a source: its name in the file, where no two are alike
+        self.taken = {"output", "loss"}
+        self.cuts = {}  # (name of the parameter, first column, columns): name of the slice
+        for node, (kind, own, _) in sorted(traced.sources.items(), key=lambda one: one[1][0] != "input"):
+            while own in self.taken:
+                own += "_"
+            self.names[node] = own
+            self.taken.add(own)
 
     # -- the graph ---------------------------------------------------------------------------------
 
     def run(self):
+        read = self.read_nodes()
         for node in self.traced.graph.nodes:
             if node.op == "placeholder":
-                self.source(node, *self.traced.sources[node])
+                kind, _, tensor = self.traced.sources[node]
+                self.source(node, kind, self.names[node], tensor)
+            elif node not in read:
+                continue
             elif node.op == "get_attr":
                 self.attribute(node)
             elif node.op == "output":
@@ -90,18 +102,41 @@ class Lowering:
             else:
                 self.call(node)
         unread = self.file.drop_unread()
+        self.type_inputs()
         left = [name for name in unread if any(name == one for one, _, _ in self.parameters.values())]
         if left:
             self.notes.append(f"left out, since the output does not depend on them: {', '.join(left)}")
         return self.file
 
+    def read_nodes(self):
+        """The nodes that the output depends on, and those that change a tensor in place."""
+        read = set()
+        for node in reversed(self.traced.graph.nodes):
+            operands = getattr(getattr(node.target, "_schema", None), "arguments", ())
+            changes = any(one.alias_info is not None and one.alias_info.is_write for one in operands)
+            if node.op == "output" or changes or node in read:
+                read.update((node, *node.all_input_nodes))
+        return read
+
+    def type_inputs(self):
+        """Integer inputs that are neither positions of a Gather nor labels are numbers, such as a mask."""
+        whole = set()
+        for operation, _, inputs, outputs, _ in reversed(self.file.nodes):
+            if operation in ("Gather", "SoftmaxCrossEntropyLoss"):
+                whole.add(inputs[1])
+            elif operation in ("Cast", "Identity", "Reshape", "Transpose") and outputs[0] in whole:
+                whole.add(inputs[0])
+        self.file.inputs = [(name, FLOAT if kind == INT64 and name not in whole else kind, shape)
+                            for name, kind, shape in self.file.inputs]
+
     def source(self, node, kind, name, tensor):
         node.meta["tensor"] = tensor
         if kind == "input":
             whole = not tensor.dtype.is_floating_point
-            self.file.inputs.append((name, INT64 if whole else FLOAT, tensor.shape))
+            kind = BOOL if tensor.dtype == torch.bool else INT64 if whole else FLOAT
+            self.file.inputs.append((name, kind, tensor.shape))
             self.values[node] = Value(name, tensor.shape)
-            if whole:
+            if kind == INT64:
                 self.whole_inputs.add(name)
         elif kind == "parameter":
             self.parameters[node] = (name, tensor, False)
@@ -141,7 +176,12 @@ class Lowering:
             return
         if stem(node) in FILLED:
             number = FILLED[stem(node)]
-            self.constants[node] = torch.full(self.shape(node), node.args[number] if isinstance(number, int) else number)
+            number = node.args[number] if isinstance(number, int) else number
+            if isinstance(number, torch.fx.Node):
+                if number not in self.constants:
+                    self.refuse(node, "a computed number")
+                number = self.constants[number].item()
+            self.constants[node] = torch.full(self.shape(node), number)
             return
         if node.target is operator.getitem:
             known = Lowering.part
@@ -181,6 +221,8 @@ class Lowering:
 
     def fresh(self, stem):
         self.count += 1
+        while f"{stem}_{self.count}" in self.taken:
+            self.count += 1
         return f"{stem}_{self.count}"
 
     def weight(self, name, tensor):

@@ -8,12 +8,15 @@ import math
 
 import torch
 
+from .elementwise import type_of
 from .graph import OPERATORS, SAME_ORDER, Lowering, lowers, narrowed, stem
 
 
 def behind(node):
     """The node whose elements these are, past copies and conversions."""
     while isinstance(node, torch.fx.Node) and node.op == "call_function" and stem(node) in SAME_ORDER - {"view", "reshape"}:
+        if stem(node) == "_to_copy" and torch.bool in (type_of(node), type_of(node.args[0])):
+            break
         node = node.args[0]
     return node
 
@@ -30,7 +33,7 @@ def rms_norm_of(x, factor):
     """Epsilon, if `factor` is the reciprocal root mean square of the last dim of x."""
     root = made_by(factor, "rsqrt")
     total = made_by(root.args[0], "add") if root else None
-    if total is None or not isinstance(total.args[1], (int, float)):
+    if total is None or not isinstance(total.args[1], (int, float)) or len(total.args) > 2 or total.kwargs:
         return None
     mean = made_by(total.args[0], "mean")
     if mean is None or len(mean.args) < 3 or list(mean.args[1]) != [-1] or not mean.args[2]:

@@ -7,7 +7,18 @@ from .graph import SAME_ORDER, lowers, short, stem
 def log_softmax(self, node, x, dim, *_):
     users = [user for user in node.users if stem(user) not in SAME_ORDER]
     if any(not short(user).startswith("nll_loss") for user in users):
-        self.refuse(node, "only before nll_loss")
+        last = dim % len(self.shape(x)) == len(self.shape(x)) - 1
+        if not last or any(short(user).startswith("nll_loss") for user in users):
+            self.refuse(node, "only before nll_loss, or along the last dim")
+        value = self.get(x)
+        rows = (*value.shape[:-1], 1)
+        most = self.emit("ReduceMax", [value.name, self.wholes([len(rows) - 1])], rows, node, keepdims=1)
+        apart = self.emit("Sub", [value.name, most.name], value.shape, node)
+        powers = self.emit("Exp", [apart.name], value.shape, node)
+        total = self.emit("ReduceSum", [powers.name, self.wholes([len(rows) - 1])], rows, node, keepdims=1)
+        whole = self.emit("Log", [total.name], rows, node)
+        self.give(node, "Sub", [apart.name, whole.name])
+        return
     node.meta["scores"] = (x, dim)
     self.values[node] = self.loose(x)
 
@@ -16,8 +27,12 @@ def log_softmax(self, node, x, dim, *_):
 def cross_entropy(self, node, scores, labels, weight=None, reduction=1, ignore_index=-100):
     if weight is not None or reduction != 1 or "scores" not in scores.meta:
         self.refuse(node, "only means of what log_softmax gives, all labels alike")
+    if ignore_index >= 0:
+        self.refuse(node, f"ignore_index {ignore_index}; WeftQL ignores negative labels, such as -100")
     of, dim = scores.meta["scores"]
     known = self.loose(labels)
+    if known.name not in self.whole_inputs:
+        self.refuse(node, "labels that are computed, such as a slice of them: pass them as an input")
     if len(self.shape(of)) > 2 and dim % len(self.shape(of)) == 1:
         x = self.get(of)
     else:

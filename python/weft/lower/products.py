@@ -60,6 +60,14 @@ def bmm(self, node, a, b):
         self.values[node] = self.emit("MatMul", [x.name, y.name], (*x.shape[:-1], y.shape[-1]), node)
 
 
+@lowers("mv", "dot")
+def product_with_row(self, node, x, row):
+    """The sum over the last dim of x."""
+    value = self.get(x)
+    made = self.emit("Mul", [value.name, self.get(row).name], value.shape, node)
+    self.values[node] = self.summed(node, made, -1)
+
+
 @lowers("baddbmm")
 def baddbmm(self, node, c, a, b, beta=1, alpha=1):
     bmm(self, node, a, b)
@@ -104,7 +112,8 @@ def embedding(self, node, table, positions, *_, **__):
     if positions in self.constants:
         looked_up(self, node, table, self.constants[positions])
     elif self.loose(positions).name in self.whole_inputs:
-        self.give(node, "Gather", [self.get(table).name, self.loose(positions).name])
+        value, rows = self.loose(positions), self.get(table)
+        self.values[node] = self.emit("Gather", [rows.name, value.name], (*value.shape, rows.shape[1]), node)
     else:  # positions that are computed, such as those of tokens that are not padding
         marks, rows = marked(self, node, positions, self.shape(table)[0]), self.get(table)
         self.values[node] = self.emit("MatMul", [marks.name, rows.name], (*marks.shape[:-1], rows.shape[1]), node)

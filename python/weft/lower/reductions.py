@@ -39,7 +39,7 @@ Lowering.summed = summed
 def mean(self, node, x, dims=None, keepdim=False, **_):
     rank = len(self.shape(x))
     places = sorted(d % rank for d in dims) if dims else list(range(rank))
-    if rank == 4 and places == [2, 3]:
+    if rank == 4 and places == [2, 3] and self.shape(x)[2] == self.shape(x)[3]:
         b, c, *_ = self.shape(x)
         pooled = self.emit("GlobalAveragePool", [self.get(x).name], (b, c, 1, 1), node)
         self.values[node] = self.reshaped(pooled, self.shape(node))
@@ -50,6 +50,18 @@ def mean(self, node, x, dims=None, keepdim=False, **_):
 @lowers("sum")
 def sum_(self, node, x, dims=None, keepdim=False, **_):
     reduce(self, node, "ReduceSum", x, dims, keepdim)
+
+
+@lowers("norm.ScalarOpt_dim", "linalg_vector_norm")
+def norm(self, node, x, p=2, dims=None, keepdim=False, **_):
+    if p not in (None, 2):
+        self.refuse(node, f"a norm of order {p}")
+    value = self.get(x)
+    square = self.emit("Mul", [value.name, value.name], value.shape, node)
+    places = sorted(d % len(value.shape) for d in dims) if dims else list(range(len(value.shape)))
+    shape = tuple(1 if d in places else size for d, size in enumerate(value.shape))
+    total = self.emit("ReduceSum", [square.name, self.wholes(places)], shape, node, keepdims=1)
+    self.values[node] = self.reshaped(self.emit("Sqrt", [total.name], shape, node), self.shape(node))
 
 
 @lowers("amax")
@@ -79,6 +91,8 @@ def layer_norm(self, node, x, shape, weight=None, bias=None, epsilon=1e-5, *_):
     if len(shape) != 1:  # several dims are normalized as one
         value = self.reshaped(value, (*value.shape[: -len(shape)], features))
     inputs = [value.name]
+    if weight is None and bias is not None:
+        inputs.append(self.constant(torch.ones(features)))
     for one in (weight, bias):
         if one is not None:
             inputs.append(self.reshaped(self.get(one), (features,)).name)

@@ -37,14 +37,28 @@ def slice_scatter(self, node, x, source, dim=0, start=None, end=None, step=1):
     if begin > 0:
         parts.insert(0, self.range_of(node, x, dim, 0, begin))
     if end < size:
-        rest = self.constants.get(x)
-        if rest is not None:
-            # A tensor that is filled range by range, from its first position on.
-            parts.append(Value(self.constant(torch.zeros(rest.narrow(dim, end, size - end).shape)),
-                               tuple(rest.narrow(dim, end, size - end).shape)))
+        if x in self.constants:
+            rest = self.constants[x].narrow(dim, end, size - end).contiguous()
+            parts.append(Value(self.constant(rest), tuple(rest.shape)))
         else:
             parts.append(self.range_of(node, x, dim, end, size - end))
     self.give(node, "Concat", [one.name for one in parts], axis=dim) if len(parts) > 1 else same(self, node, source)
+
+
+@lowers("select_scatter")
+def select_scatter(self, node, x, source, dim, place):
+    """x, with one position replaced."""
+    dim %= len(self.shape(x))
+    begin = place % self.shape(x)[dim]
+    shape = (*self.shape(x)[:dim], 1, *self.shape(x)[dim + 1 :])
+    known = self.constants.get(source)
+    parts = [Value(self.constant(known.reshape(shape)), shape) if known is not None
+             else self.reshaped(self.get(source), shape)]
+    if begin > 0:
+        parts.insert(0, self.range_of(node, x, dim, 0, begin))
+    if begin + 1 < self.shape(x)[dim]:
+        parts.append(self.range_of(node, x, dim, begin + 1, self.shape(x)[dim] - begin - 1))
+    self.give(node, "Concat", [one.name for one in parts], axis=dim) if len(parts) > 1 else view(self, node, source)
 
 
 @lowers("flatten", "squeeze", "unsqueeze")
@@ -107,7 +121,7 @@ def transpose(self, node, x, a=0, b=1):
     permute(self, node, x, order)
 
 
-@lowers("split", "split_with_sizes")
+@lowers("split", "split_with_sizes", "unsafe_split", "unsafe_split_with_sizes")
 def split(self, node, x, sizes, dim=0):
     rank, whole = len(self.shape(x)), self.shape(x)
     if isinstance(sizes, int):
@@ -122,7 +136,7 @@ def split(self, node, x, sizes, dim=0):
         begin += size
 
 
-@lowers("chunk")
+@lowers("chunk", "unsafe_chunk")
 def chunk(self, node, x, chunks, dim=0):
     split(self, node, x, -(-self.shape(x)[dim] // chunks), dim)
 
@@ -168,8 +182,8 @@ def every(self, node, x, dim, start, step, size):
     """Each `step`-th position from `start` on: one of `step` columns."""
     shape = self.shape(x)
     begin = start - start % step
-    if begin + size * step > shape[dim]:
-        self.refuse(node, f"a step of {step} along a dim of {shape[dim]}, which it does not divide")
+    if begin + size * step > shape[dim]:  # the step does not divide the dim
+        return picked(self, node, self.get(x), dim, list(range(start, start + size * step, step))[:size])
     value = self.range_of(node, x, dim, begin, size * step) if size * step != shape[dim] else self.get(x)
     columns = self.reshaped(value, (*shape[:dim], size, step, *shape[dim + 1 :]))
     one = self.range_of_value(node, columns, dim + 1, start % step, 1)
@@ -189,15 +203,27 @@ def cut_linear(self, node, linear, begin, size, place):
     rows, (name, tensor, turned), bias = linear.meta["linear"]
     own = tensor.t() if turned else tensor
     cut = own[:, begin : begin + size]
-    weight = f"{name}.{place}"
+    weight = self.slice_name(name, place, begin, size)
     self.weight(weight, cut)
     shape = (*rows.shape[:-1], size)
     made = self.emit("MatMul", [rows.name, weight], shape, node)
     if bias is not None:
         stored = linear.meta["bias"]
-        self.weight(f"{stored[0]}.{place}", stored[1][begin : begin + size])
-        made = self.emit("Add", [made.name, f"{stored[0]}.{place}"], shape, node)
+        own = self.slice_name(stored[0], place, begin, size)
+        self.weight(own, stored[1][begin : begin + size])
+        made = self.emit("Add", [made.name, own], shape, node)
     return made
+
+
+def slice_name(self, name, place, begin, size):
+    """The name of columns of a parameter. Other columns of it have another name."""
+    if (name, begin, size) not in self.cuts:
+        own = f"{name}.{place}"
+        while own in self.taken:
+            own += "_"
+        self.taken.add(own)
+        self.cuts[(name, begin, size)] = own
+    return self.cuts[(name, begin, size)]
 
 
 @lowers("cat")
@@ -208,6 +234,14 @@ def concatenate(self, node, parts, dim=0):
         return
     rank = len(self.shape(node))
     self.give(node, "Concat", [self.full(one).name for one in parts], axis=dim % rank)
+
+
+@lowers("stack")
+def stack(self, node, parts, dim=0):
+    shape = list(self.shape(node))
+    dim %= len(shape)
+    shape[dim] = 1
+    self.give(node, "Concat", [self.reshaped(self.get(one), shape).name for one in parts], axis=dim)
 
 
 @lowers("constant_pad_nd")
@@ -248,18 +282,27 @@ def picked(self, node, value, dim, places):
 @lowers("roll")
 def roll(self, node, x, by, dims=()):
     value = self.get(x)
+    if not dims:  # as one row
+        value, dims = self.reshaped(value, (math.prod(value.shape),)), [0]
     for shift, dim in zip(by, dims):
         size = value.shape[dim]
         value = picked(self, node, value, dim % len(value.shape), [(i - shift) % size for i in range(size)])
+    self.values[node] = self.reshaped(value, self.shape(node))
+
+
+@lowers("flip")
+def flip(self, node, x, dims):
+    value = self.get(x)
+    for dim in dims:
+        value = picked(self, node, value, dim % len(value.shape), list(range(value.shape[dim]))[::-1])
     self.values[node] = value
 
 
 @lowers("repeat")
 def repeat(self, node, x, times):
     value, rank = self.get(x), len(self.shape(x))
-    if any(number != 1 for number in times[: len(times) - rank]):
-        self.refuse(node, "a tensor that is repeated along a new dim")
-    for dim, number in enumerate(times[len(times) - rank :]):
+    value = self.reshaped(value, (1,) * (len(times) - rank) + value.shape)
+    for dim, number in enumerate(times):
         if number != 1:
             shape = (*value.shape[:dim], value.shape[dim] * number, *value.shape[dim + 1 :])
             value = self.emit("Concat", [value.name] * number, shape, node, axis=dim)
@@ -351,3 +394,4 @@ def padded(self, node, value, dim, before, after, number):
 
 
 Lowering.range_of, Lowering.range_of_value, Lowering.padded = range_of, range_of_value, padded
+Lowering.slice_name = slice_name

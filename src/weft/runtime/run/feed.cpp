@@ -47,18 +47,27 @@ Status check_files(std::span<const DataFile> files, std::span<const FeedInput> i
   return {};
 }
 
+std::unique_ptr<Feed> with_names(std::unique_ptr<Feed> feed, std::span<const FeedInput> inputs) {
+  std::vector<std::string> names;
+  for (const FeedInput& input : inputs) names.push_back(input.name);
+  feed->name_inputs(std::move(names));
+  return feed;
+}
+
 }  // namespace
 
-void Feed::fill(exec::Rank& rank, std::int64_t step) const { fill(memory_of(rank), step); }
+void Feed::fill(exec::Rank& rank, std::int64_t step) const { fill(memory_of(rank, input_names()), step); }
 
 Result<std::unique_ptr<Feed>> open_feed(std::span<const DataFile> files, const plan::Graph& graph,
                                         const FeedOptions& options) {
   WEFT_CHECK(!files.empty());
   const std::vector<FeedInput> inputs = inputs_of(graph);
   WEFT_TRY_STATUS(check_files(files, inputs));
-  if (text::is_token_file(files[0].path)) return open_tokens(files[0], graph, inputs, options);
-  return is_table(files[0].path) ? open_table(files, graph, inputs, options)
-                                 : open_text(files[0], graph, inputs, options);
+  auto feed = text::is_token_file(files[0].path) ? open_tokens(files[0], graph, inputs, options)
+              : is_table(files[0].path)          ? open_table(files, graph, inputs, options)
+                                                 : open_text(files[0], graph, inputs, options);
+  if (!feed.ok()) return feed;
+  return with_names(std::move(*feed), inputs);
 }
 
 Result<std::unique_ptr<Feed>> open_feed(const std::string& path, const plan::Graph& graph,
@@ -68,7 +77,8 @@ Result<std::unique_ptr<Feed>> open_feed(const std::string& path, const plan::Gra
 }
 
 std::unique_ptr<Feed> made_up_feed(const plan::Graph& graph, std::uint64_t seed) {
-  return make_up_feed(inputs_of(graph), seed);
+  const std::vector<FeedInput> inputs = inputs_of(graph);
+  return with_names(make_up_feed(inputs, seed), inputs);
 }
 
 Result<std::unique_ptr<Feed>> open_recipe(const std::string& recipe, const plan::Graph& graph) {
@@ -86,7 +96,7 @@ Result<std::unique_ptr<Feed>> open_recipe(const std::string& recipe, const plan:
   const json& limits = read.at("limits");
   WEFT_CHECK(limits.size() == inputs.size(), "a recipe of other inputs");
   for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i].limit = limits[i];
-  return make_up_feed(std::move(inputs), read.at("made_up"));
+  return with_names(make_up_feed(inputs, read.at("made_up")), inputs);
 }
 
 }  // namespace weft::run

@@ -14,6 +14,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "weft/base/hash.h"
 #include "weft/base/result.h"
@@ -47,6 +49,10 @@ class Feed {
 
   virtual std::string_view example() const = 0;        // unit of throughput: "rows" or "tokens"
   virtual std::int64_t examples_per_step() const = 0;  // in that unit
+  // The inputs of the plan, in its order. Rules may have put those of a program into another one.
+  std::span<const std::string> input_names() const { return names_; }
+  void name_inputs(std::vector<std::string> names) { names_ = std::move(names); }
+
   // Writes the batch of a step, counted from 0. `inputs` has one entry per input of the plan, in
   // its order. Rows that no entry covers are not computed.
   virtual void fill(std::span<const InputMemory> inputs, std::int64_t step) const = 0;
@@ -67,6 +73,9 @@ class Feed {
 
   // A digest of all examples and their order, to compare the feeds of several hosts.
   virtual Digest digest() const = 0;
+
+ private:
+  std::vector<std::string> names_;
 };
 
 // Opens data for the inputs of a plan. Fails if a file does not fit them or is too short.

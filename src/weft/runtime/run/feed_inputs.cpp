@@ -86,11 +86,13 @@ Result<std::int64_t> batch_of(const plan::Graph& graph, std::span<const FeedInpu
   return inputs[0].type.dims[0].size;
 }
 
-std::vector<InputMemory> memory_of(exec::Rank& rank) {
-  std::vector<InputMemory> inputs;
-  for (const program::Port& port : rank.program().inputs)
-    inputs.push_back(
-        {port.place.dtype, rank.input(port), 0, port.place.axes.empty() ? 1 : port.place.axes[0].size});
+std::vector<InputMemory> memory_of(exec::Rank& rank, std::span<const std::string> names) {
+  const std::vector<program::Port>& ports = rank.program().inputs;
+  std::vector<InputMemory> inputs(names.size());  // no rows of an input that the program does not read
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (const auto port = std::ranges::find(ports, names[i], &program::Port::name); port != ports.end())
+      inputs[i] = {port->place.dtype, rank.input(*port), 0,
+                   port->place.axes.empty() ? 1 : port->place.axes[0].size};
   return inputs;
 }
 

@@ -40,7 +40,7 @@ Status check_inputs(const plan::Graph& graph, std::span<const FeedInput> inputs)
 // The batch size: the size of the first index of every input.
 Result<std::int64_t> batch_of(const plan::Graph& graph, std::span<const FeedInput> inputs);
 
-std::vector<InputMemory> memory_of(exec::Rank& rank);
+std::vector<InputMemory> memory_of(exec::Rank& rank, std::span<const std::string> names);
 
 // See open_recipe().
 std::string file_recipe(std::span<const DataFile> files, const FeedOptions& options);

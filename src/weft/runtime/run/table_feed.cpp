@@ -70,7 +70,7 @@ class TableFeed final : public Feed {
   std::int64_t test_examples() const override { return table_.rows() - test_first_; }
 
   void fill_test(exec::Rank& rank, std::int64_t first) const override {
-    const std::vector<InputMemory> inputs = memory_of(rank);
+    const std::vector<InputMemory> inputs = memory_of(rank, input_names());
     for (std::size_t f = 0; f < inputs.size(); ++f) {
       if (!parts_.empty()) write_parts(inputs[f], f, row_at(test_first_ + first));
       for (std::int64_t i = 0; parts_.empty() && i < inputs[f].rows; ++i)

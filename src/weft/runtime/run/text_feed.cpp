@@ -49,7 +49,7 @@ class TextFeed final : public Feed {
   }
 
   void fill_test(exec::Rank& rank, std::int64_t first) const override {
-    const std::vector<InputMemory> inputs = memory_of(rank);
+    const std::vector<InputMemory> inputs = memory_of(rank, input_names());
     const std::int64_t batch = rank.program().inputs[0].place.axes[0].size;
     for (std::int64_t i = 0; i < batch; ++i) write_window(inputs, i, test_first_ + (first + i) * length_);
   }

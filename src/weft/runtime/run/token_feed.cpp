@@ -61,7 +61,7 @@ class TokenFeed final : public Feed {
   }
 
   void fill_test(exec::Rank& rank, std::int64_t first) const override {
-    const std::vector<InputMemory> inputs = memory_of(rank);
+    const std::vector<InputMemory> inputs = memory_of(rank, input_names());
     const std::int64_t begin = held_out_ > 0 ? train_tokens_ : 0;
     for (std::size_t further = 0; further < inputs.size(); ++further)
       for (std::int64_t i = 0; i < inputs[further].rows; ++i)
