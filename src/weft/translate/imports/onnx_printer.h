@@ -75,6 +75,7 @@ class OnnxPrinter {
   // Adds the value as a source under these index names; returns its name in the query.
   std::string source(Piece& piece, std::uint32_t value, const Names& names);
   std::string source(Piece& piece, std::uint32_t value, const std::string& indices);
+  bool resizes(std::uint32_t value) const;
   bool is_read_inline(std::uint32_t value) const;
   void add_entry(std::uint32_t value, const std::string& stem, Piece piece);
   // The pending piece of the value, or the value as a source.

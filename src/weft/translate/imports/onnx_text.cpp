@@ -316,10 +316,22 @@ std::string OnnxPrinter::source(Piece& piece, std::uint32_t value, const std::st
   return name;
 }
 
+// Whether the node of this value keeps the names of an image's indices but not their sizes. In one query
+// with other images, a name would have two sizes.
+bool OnnxPrinter::resizes(std::uint32_t value) const {
+  const ModelNode& node = file_.nodes[value - file_.inputs - file_.weights];
+  const bool windows = node.operation == Operation::conv2d || node.operation == Operation::conv2d_transpose ||
+                       node.operation == Operation::pool_max || node.operation == Operation::pool_avg;
+  if (!windows) return false;
+  const ModelShape &from = file_.shape(node.operands[0]), &to = file_.shape(value);
+  return from[2] != to[2] || from[3] != to[3];
+}
+
 bool OnnxPrinter::is_read_inline(std::uint32_t value) const {
   const std::size_t n = reader_[value];
   const ModelNode& node = file_.nodes[n];
   const bool two = node.operation == Operation::add || node.operation == Operation::mul;
+  if (two && resizes(value)) return false;
   const bool one = node.operation == Operation::relu || node.operation == Operation::sigmoid ||
                    node.operation == Operation::tanh || node.operation == Operation::gelu;
   return (one || (two && node.operands[0] == value && file_.shape(value) == file_.shape(file_.result(n)))) &&
