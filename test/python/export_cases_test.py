@@ -216,7 +216,7 @@ CASES = {
     "encoder layer": (lambda s, x: s.layer(x), R(2, 3, 6), (),
                       {"layer": lambda: nn.TransformerEncoderLayer(6, 2, 8, dropout=0.0, batch_first=True)}),
     "strided convolution and a parameter": (lambda s, x: s.layer(x) + s.w0 + s.other(x), R(2, 3, 7, 7), [(1, 4, 4, 4)],
-                                            {"layer": nn.Conv2d(3, 4, 3, 2, 1), "other": nn.Conv2d(3, 4, 3, 2, 1)}),
+                                            {"layer": lambda: nn.Conv2d(3, 4, 3, 2, 1), "other": lambda: nn.Conv2d(3, 4, 3, 2, 1)}),
     "dilated convolution": (lambda s, x: s.layer(x), R(2, 4, 11), (),
                             {"layer": lambda: nn.Conv1d(4, 6, 3, padding=2, dilation=2, groups=2)}),
     "pool without a batch": (lambda s, x: F.max_pool2d(x, 2), R(3, 4, 6)),
