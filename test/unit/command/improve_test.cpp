@@ -233,7 +233,7 @@ TEST(ExplainRecipe, ParsesBackToTheSameEstimate) {
       {"megatron", "node=4: stage; gpu=8: slice b, shard optimizer; micro=4; schedule one_f_one_b", true},
       {"megatron", "node=4: stage; gpu=8: slice b; micro=4; schedule zb_h1", false},
       {"deepspeed", "node=4: slice b, shard parameters; gpu=8: slice b, shard parameters", true},
-      {"torchtitan", "node=4: slice b; gpu=8: slice b, shard parameters", true},
+      {"torchtitan_toml", "node=4: slice b; gpu=8: slice b, shard parameters", true},
       {"megatron",
        "node=4: stage; gpu=8: slice b, shard optimizer; micro=4; recompute selective; offload optimizer; "
        "schedule one_f_one_b",
@@ -246,8 +246,8 @@ TEST(ExplainRecipe, ParsesBackToTheSameEstimate) {
        "offload "
        "optimizer",
        false},
-      {"torchtitan", "node=4: slice b; gpu=8: slice b, shard parameters; recompute layers", true},
-      {"torchtitan", "node=4: slice b; gpu=8: slice b, shard parameters; recompute selective", true},
+      {"torchtitan_toml", "node=4: slice b; gpu=8: slice b, shard parameters; recompute layers", true},
+      {"torchtitan_toml", "node=4: slice b; gpu=8: slice b, shard parameters; recompute selective", true},
   };
   for (const Case& one : cases) {
     SCOPED_TRACE(fmt::format("{}: {}", one.form, one.distribution));
