@@ -30,7 +30,9 @@ class WatchedFeed final : public run::Feed {
  public:
   using Change = std::function<void(std::span<const run::InputMemory>, std::int64_t step)>;
   WatchedFeed(std::shared_ptr<const run::Feed> inner, Change change)
-      : inner_(std::move(inner)), change_(std::move(change)) {}
+      : inner_(std::move(inner)), change_(std::move(change)) {
+    name_inputs({inner_->input_names().begin(), inner_->input_names().end()});
+  }
 
   std::string_view example() const override { return inner_->example(); }
   std::int64_t examples_per_step() const override { return inner_->examples_per_step(); }

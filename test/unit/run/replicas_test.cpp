@@ -12,7 +12,9 @@ namespace {
 // Gives all threads but the first another label in the batch of the fourth step.
 class CrookedFeed final : public run::Feed {
  public:
-  explicit CrookedFeed(std::shared_ptr<const run::Feed> straight) : straight_(std::move(straight)) {}
+  explicit CrookedFeed(std::shared_ptr<const run::Feed> straight) : straight_(std::move(straight)) {
+    name_inputs({straight_->input_names().begin(), straight_->input_names().end()});
+  }
 
   std::string_view example() const override { return straight_->example(); }
   std::int64_t examples_per_step() const override { return straight_->examples_per_step(); }
