@@ -36,8 +36,8 @@ Written print_torch(const TorchPlan& plan) {
   text += fmt::format("TENSOR = {}\n", dict(plan.tensors, true));
   text += fmt::format("SEQUENCE_PARALLEL = {}\n", truth(plan.sequence_parallel));
   text += fmt::format("RESHARD_AFTER_FORWARD = {}\n", truth(plan.reshard_after_forward));
-  text += fmt::format("PRECISION = {}\nRECOMPUTE = {}\n", in_quotes(name(plan.precision)),
-                      in_quotes(name(plan.recompute)));
+  text += fmt::format("PRECISION = {}\nRECOMPUTE = {}\n", python_quoted(name(plan.precision)),
+                      python_quoted(name(plan.recompute)));
   text += fmt::format("LAYERS = {}\nMICRO_BATCHES = {}\n", plan.layers, plan.micro_batches);
   if (!plan.stage_layers.empty()) {
     text += fmt::format(

@@ -1,6 +1,6 @@
 // weft/translate/recipe/python_text.h -- values of Python files.
 //
-//   in_quotes("a")                   "a"
+//   python_quoted("a")            "a"
 //   dict({{"dp_shard", 4}}, ..)   {"dp_shard": 4}
 #pragma once
 #include <string>
@@ -14,7 +14,7 @@
 
 namespace weft::recipe {
 
-inline std::string in_quotes(std::string_view text) {
+inline std::string python_quoted(std::string_view text) {
   std::string made = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') made += '\\';
@@ -41,9 +41,9 @@ std::string dict(const std::vector<std::pair<std::string, Value>>& entries, bool
   std::vector<std::string> made;
   for (const auto& [key, value] : entries) {
     if constexpr (std::is_same_v<Value, std::string>)
-      made.push_back(fmt::format("{}: {}", in_quotes(key), in_quotes(value)));
+      made.push_back(fmt::format("{}: {}", python_quoted(key), python_quoted(value)));
     else
-      made.push_back(fmt::format("{}: {}", in_quotes(key), value));
+      made.push_back(fmt::format("{}: {}", python_quoted(key), value));
   }
   if (!long_form || made.empty()) return fmt::format("{{{}}}", fmt::join(made, ", "));
   return fmt::format("{{\n    {},\n}}", fmt::join(made, ",\n    "));

@@ -31,7 +31,7 @@ std::string_view schedule_on(pipeline::Route route) {
 // As Python source. Dictionaries of mixed values are printed from these.
 std::string print_values(const Values& values) {
   std::string text = "{\n";
-  for (const auto& [key, value] : values) text += fmt::format("    {}: {},\n", in_quotes(key), value);
+  for (const auto& [key, value] : values) text += fmt::format("    {}: {},\n", python_quoted(key), value);
   return text + "}";
 }
 
@@ -47,7 +47,7 @@ Values training(const Recipe& recipe) {
                         fmt::format("{}", recipe.global_batch * recipe.sequence));
   }
   made.emplace_back("mixed_precision_param",
-                    in_quotes(recipe.precision == Precision::f32 ? "float32" : "bfloat16"));
+                    python_quoted(recipe.precision == Precision::f32 ? "float32" : "bfloat16"));
   if (recipe.offload_optimizer && recipe.zero > 0) made.emplace_back("enable_cpu_offload", "True");
   // CUDA graphs support neither pipelines nor experts on several ranks.
   if (recipe.pipeline > 1 || recipe.expert > 1) made.emplace_back("disable_cuda_graphs", "True");
@@ -63,7 +63,7 @@ Values parallelism(const TorchPlan& plan, const Recipe& recipe) {
   count("data_parallel_replicate_degree", recipe.zero == 0 ? data : recipe.copies);
   count("data_parallel_shard_degree", recipe.zero == 0 ? 1 : data / recipe.copies);
   if (recipe.zero > 0)
-    made.emplace_back("fsdp_reshard_after_forward", in_quotes(recipe.zero == 3 ? "always" : "never"));
+    made.emplace_back("fsdp_reshard_after_forward", python_quoted(recipe.zero == 3 ? "always" : "never"));
   count("tensor_parallel_degree", recipe.tensor);
   if (recipe.tensor > 1) made.emplace_back("enable_sequence_parallel", truth(recipe.sequence_parallel));
   count("context_parallel_degree", recipe.context);
@@ -71,7 +71,7 @@ Values parallelism(const TorchPlan& plan, const Recipe& recipe) {
   count("pipeline_parallel_degree", recipe.pipeline);
   if (recipe.pipeline > 1) {
     count("num_pp_microbatches", plan.micro_batches);
-    made.emplace_back("pipeline_parallel_schedule", in_quotes(schedule_on(plan.route)));
+    made.emplace_back("pipeline_parallel_schedule", python_quoted(schedule_on(plan.route)));
   }
   return made;
 }
@@ -82,11 +82,11 @@ std::string print_stages(const TorchPlan& plan) {
   std::int64_t layer = 0;
   for (std::size_t stage = 0; stage < plan.stage_layers.size(); ++stage) {
     std::vector<std::string> modules;
-    if (stage == 0) modules.push_back(in_quotes("tok_embeddings"));
+    if (stage == 0) modules.push_back(python_quoted("tok_embeddings"));
     for (std::int64_t i = 0; i < plan.stage_layers[stage]; ++i)
-      modules.push_back(in_quotes(fmt::format("layers.{}", layer++)));
+      modules.push_back(python_quoted(fmt::format("layers.{}", layer++)));
     if (stage + 1 == plan.stage_layers.size())
-      for (const std::string_view module : {"norm", "lm_head"}) modules.push_back(in_quotes(module));
+      for (const std::string_view module : {"norm", "lm_head"}) modules.push_back(python_quoted(module));
     text += fmt::format("    [{}],\n", fmt::join(modules, ", "));
   }
   return text + "]";
@@ -137,7 +137,7 @@ Written print_titan_config(const TorchPlan& plan, const GatheredRecipe& gathered
   text += "MODEL = \"\"\n";
   text += fmt::format("LAYERS = {}\nTRAINING = {}\nPARALLELISM = {}\nRECOMPUTE = {}\n", plan.layers,
                       print_values(training(recipe)), print_values(parallelism(plan, recipe)),
-                      in_quotes(name(recipe.recompute)));
+                      python_quoted(name(recipe.recompute)));
   if (recipe.pipeline > 1) {
     text += fmt::format("STAGES = {}\n", print_stages(plan));
     text += fmt::format(
