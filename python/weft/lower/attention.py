@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from .elementwise import broadcast
+from .elementwise import LEAST_MASK, broadcast
 from .graph import Value, lowers, narrowed
 
 
@@ -67,7 +67,7 @@ def masked(self, node, scores, mask, groups):
             inside = self.banded(node, scores, added != 0)
             if inside is not None:
                 return inside
-        added = narrowed(added.clamp(min=-1e9))
+        added = narrowed(added.clamp(min=LEAST_MASK))
         value = Value(self.constant(added, "mask"), tuple(added.shape))
     else:
         wide = scores.shape

@@ -50,12 +50,17 @@ def top_k(self, node, x, k, dim=-1, largest=True, sorted=True):
     value = last_apart(self, x)
     if not largest or dim % len(self.shape(x)) != len(self.shape(x)) - 1:
         self.refuse(node, "only the largest of the last dim")
+    self.values[(node, 0)], self.values[(node, 1)] = chosen_of(self, node, value, k)
+
+
+def chosen_of(self, node, value, k):
+    """The k largest elements of the last dim, and their positions."""
     shape = (*value.shape[:-1], k)
     chosen, positions = self.fresh("chosen"), self.fresh("positions")
     self.file.add("TopK", [value.name, self.wholes([k])], (chosen, positions), node.meta.get("place") or "",
                   axis=len(shape) - 1)
     self.whole_values.add(positions)
-    self.values[(node, 0)], self.values[(node, 1)] = Value(chosen, shape), Value(positions, shape)
+    return Value(chosen, shape), Value(positions, shape)
 
 
 @lowers("argmax", "max.dim")
@@ -64,14 +69,8 @@ def largest(self, node, x, dim=-1, keepdim=False):
     value = last_apart(self, x)
     if dim is None or dim % len(self.shape(x)) != len(self.shape(x)) - 1:
         self.refuse(node, "only along the last dim")
-    chosen, positions = self.fresh("chosen"), self.fresh("positions")
-    shape = (*value.shape[:-1], 1)
-    numbers = self.numbers(x) if self.is_whole(x) else value
-    self.file.add("TopK", [numbers.name, self.wholes([1])], (chosen, positions), node.meta.get("place") or "",
-                  axis=len(shape) - 1)
-    self.whole_values.add(positions)
-    first, second = (one if keepdim else self.reshaped(one, shape[:-1])
-                     for one in (Value(chosen, shape), Value(positions, shape)))
+    pair = chosen_of(self, node, self.numbers(x) if self.is_whole(x) else value, 1)
+    first, second = (one if keepdim else self.reshaped(one, value.shape[:-1]) for one in pair)
     if not keepdim:
         self.whole_values.add(second.name)
     if short(node).startswith("argmax"):

@@ -56,10 +56,6 @@ def lowers(*names):
     return register
 
 
-def elements(shape):
-    return math.prod(shape)
-
-
 class Lowering:
     def __init__(self, traced, name):
         self.traced = traced

@@ -12,9 +12,12 @@ from .elementwise import type_of
 from .graph import OPERATORS, SAME_ORDER, Lowering, lowers, narrowed, stem
 
 
+VIEWS = {"view", "_unsafe_view", "reshape", "_reshape_alias"}  # may give other dims
+
+
 def behind(node):
     """The node whose elements these are, past copies and conversions."""
-    while isinstance(node, torch.fx.Node) and node.op == "call_function" and stem(node) in SAME_ORDER - {"view", "reshape"}:
+    while isinstance(node, torch.fx.Node) and node.op == "call_function" and stem(node) in SAME_ORDER - VIEWS:
         if stem(node) == "_to_copy" and torch.bool in (type_of(node), type_of(node.args[0])):
             break
         node = node.args[0]

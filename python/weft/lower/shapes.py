@@ -5,6 +5,7 @@ import string
 
 import torch
 
+from .experts import marked
 from .graph import SAME_ORDER, Lowering, Value, groups_of, lowers, stem
 
 
@@ -344,11 +345,8 @@ def one_of_each_row(self, node, x, given):
         return False
     if not torch.equal(rows, torch.arange(self.shape(x)[0]).to(rows)) or not self.is_whole(given[1][1]):
         return False
-    value, numbers = self.get(x), self.numbers(given[1][1])
-    size = value.shape[1]
-    wide = self.reshaped(numbers, (len(rows), 1))
-    equal = self.emit("Equal", [wide.name, self.constant(torch.arange(size).float())], (len(rows), size), node)
-    marks = self.emit("Cast", [equal.name], equal.shape, node, to=1)
+    value = self.get(x)
+    marks = marked(self, node, given[1][1], value.shape[1])
     rest = string.ascii_lowercase[2 : len(value.shape)]
     self.values[node] = self.einsum(node, f"ab,ab{rest}->a{rest}", marks, value)
     return True
@@ -382,15 +380,15 @@ def padded(self, node, value, dim, before, after, number):
     """With `number` before and after a dim; negative sizes cut positions off."""
     begin, end = max(-before, 0), value.shape[dim] - max(-after, 0)
     value = self.range_of_value(node, value, dim, begin, end - begin)
-    parts = [value.name]
-    for size, place in ((before, 0), (after, len(parts))):
-        if size > 0:
-            shape = (*value.shape[:dim], size, *value.shape[dim + 1 :])
-            parts.insert(place and len(parts), self.constant(torch.full(shape, float(number))))
-    if len(parts) == 1:
+
+    def wide(size):
+        return (*value.shape[:dim], size, *value.shape[dim + 1 :])
+
+    edges = [[self.constant(torch.full(wide(size), float(number)))] if size > 0 else [] for size in (before, after)]
+    if not any(edges):
         return value
-    shape = (*value.shape[:dim], value.shape[dim] + max(before, 0) + max(after, 0), *value.shape[dim + 1 :])
-    return self.emit("Concat", parts, shape, node, axis=dim)
+    shape = wide(value.shape[dim] + max(before, 0) + max(after, 0))
+    return self.emit("Concat", [*edges[0], value.name, *edges[1]], shape, node, axis=dim)
 
 
 Lowering.range_of, Lowering.range_of_value, Lowering.padded = range_of, range_of_value, padded

@@ -492,7 +492,7 @@ constexpr SettingSpec kSpecs[] = {
                                             &std::pair<std::string_view, cluster::ProductFormat>::second);
        return std::string(known->first);
      }},
-    running_text<&RunOptions::stop>("stop", "text at which GENERATE ends, itself left out; '' is none"),
+    running_text<&RunOptions::stop>("stop", "GENERATE ends before this text; '' is none"),
     {"sync_every",
      "local SGD: steps between averages of the parameters of data-parallel ranks; 1: gradients are reduced "
      "in every step",
